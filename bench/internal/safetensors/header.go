@@ -1,0 +1,97 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// entry is a tensor as the header describes it.
+type entry struct {
+	DType   *string `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
+// parseHeader reads the header; offsets still count from the start of the data.
+func parseHeader(header []byte) (map[string]Info, error) {
+	dec := json.NewDecoder(bytes.NewReader(header))
+	if t, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	} else if t != json.Delim('{') {
+		return nil, errors.New("header: not a JSON object")
+	}
+	tensors := map[string]Info{}
+	for dec.More() {
+		if err := parseEntry(dec, tensors); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	if rest := bytes.TrimSpace(header[dec.InputOffset():]); len(rest) > 0 {
+		return nil, errors.New("header: text after the JSON object")
+	}
+	return tensors, nil
+}
+
+// parseEntry reads one name and its value.
+func parseEntry(dec *json.Decoder, tensors map[string]Info) error {
+	key, err := dec.Token()
+	if err != nil {
+		return fmt.Errorf("header: %w", err)
+	}
+	name, _ := key.(string)
+	if name == "__metadata__" {
+		var metadata map[string]string
+		if err := dec.Decode(&metadata); err != nil {
+			return fmt.Errorf("header: __metadata__: %w", err)
+		}
+		return nil
+	}
+	var e entry
+	if err := dec.Decode(&e); err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	if _, twice := tensors[name]; twice {
+		return fmt.Errorf("tensor %q is described twice", name)
+	}
+	tensors[name], err = e.info()
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	return nil
+}
+
+// info checks that an entry agrees with itself.
+func (e *entry) info() (Info, error) {
+	if e.DType == nil || e.Shape == nil || len(e.Offsets) != 2 {
+		return Info{}, errors.New("want dtype, shape and two data_offsets")
+	}
+	item, ok := itemBytes[*e.DType]
+	if !ok {
+		return Info{}, fmt.Errorf("unknown dtype %q", *e.DType)
+	}
+	begin, end := e.Offsets[0], e.Offsets[1]
+	if begin < 0 || end < begin {
+		return Info{}, fmt.Errorf("data_offsets [%d, %d]", begin, end)
+	}
+	t := Info{DType: *e.DType, Shape: make([]int, len(e.Shape)), begin: begin, end: end}
+	for i, d := range e.Shape {
+		if d < 0 || d > math.MaxInt {
+			return Info{}, fmt.Errorf("shape %d", e.Shape)
+		}
+		t.Shape[i] = int(d)
+	}
+	n, ok := bytesOf(e.Shape, item)
+	if !ok {
+		return Info{}, fmt.Errorf("shape %d: the size overflows", e.Shape)
+	}
+	if n != end-begin {
+		return Info{}, fmt.Errorf("shape %d of %s is %d bytes, data_offsets [%d, %d] are %d", e.Shape, *e.DType, n, begin, end, end-begin)
+	}
+	return t, nil
+}

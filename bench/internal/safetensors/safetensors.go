@@ -1,0 +1,240 @@
+// Package safetensors reads tensors from safetensors files. It trusts nothing
+// that a file says: a damaged or lying file gets an error that names what is
+// wrong with it.
+//
+// A file is the header's length (uint64, little-endian), the header (a JSON
+// object: name → dtype, shape, data_offsets) and the data, which the tensors
+// fill without holes or overlaps.
+package safetensors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"slices"
+)
+
+// maxHeader is the format's own limit on the length of the header.
+const maxHeader = 100_000_000
+
+// itemBytes is the size of an element of each dtype.
+var itemBytes = map[string]int64{
+	"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1,
+	"U16": 2, "I16": 2, "F16": 2, "BF16": 2,
+	"U32": 4, "I32": 4, "F32": 4,
+	"U64": 8, "I64": 8, "F64": 8,
+}
+
+// Info describes one tensor of a file.
+type Info struct {
+	DType string
+	Shape []int
+
+	begin, end int64 // in the file
+}
+
+// File is an open safetensors file.
+type File struct {
+	r       io.ReaderAt
+	closer  io.Closer
+	tensors map[string]Info
+}
+
+// Open opens a file and reads its header.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := openFile(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, nil
+}
+
+func openFile(f *os.File) (*File, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	file, err := New(f, st.Size())
+	if err != nil {
+		return nil, err
+	}
+	file.closer = f
+	return file, nil
+}
+
+// New reads the header of a file of the given size.
+func New(r io.ReaderAt, size int64) (*File, error) {
+	header, data, err := readHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := parseHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	if err := place(tensors, data, size); err != nil {
+		return nil, err
+	}
+	return &File{r: r, tensors: tensors}, nil
+}
+
+// readHeader returns the header and the offset of the data.
+func readHeader(r io.ReaderAt, size int64) (header []byte, data int64, err error) {
+	if size < 8 {
+		return nil, 0, fmt.Errorf("not a safetensors file: %d bytes", size)
+	}
+	var length [8]byte
+	if _, err := r.ReadAt(length[:], 0); err != nil {
+		return nil, 0, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader {
+		return nil, 0, fmt.Errorf("not a safetensors file: header of %d bytes, the limit is %d", n, maxHeader)
+	}
+	if int64(n) > size-8 {
+		return nil, 0, fmt.Errorf("header of %d bytes in a file of %d", n, size)
+	}
+	header = make([]byte, n)
+	if m, err := r.ReadAt(header, 8); m < len(header) {
+		return nil, 0, fmt.Errorf("header: %w", err)
+	}
+	return header, 8 + int64(n), nil
+}
+
+// place turns offsets into positions in the file and checks that the tensors
+// fill the data exactly.
+func place(tensors map[string]Info, data, size int64) error {
+	names := make([]string, 0, len(tensors))
+	for name := range tensors {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		t, u := tensors[a], tensors[b]
+		return cmp.Or(cmp.Compare(t.begin, u.begin), cmp.Compare(t.end, u.end), cmp.Compare(a, b))
+	})
+	at := int64(0)
+	for _, name := range names {
+		t := tensors[name]
+		if t.end > size-data {
+			return fmt.Errorf("tensor %q: data ends at byte %d of %d", name, t.end, size-data)
+		}
+		if t.begin != at {
+			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without holes or overlaps", name, t.begin, at)
+		}
+		at = t.end
+		t.begin, t.end = data+t.begin, data+t.end
+		tensors[name] = t
+	}
+	if at != size-data {
+		return fmt.Errorf("%d bytes after the last tensor", size-data-at)
+	}
+	return nil
+}
+
+// Close closes a file that Open opened.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// Names returns the tensors' names, sorted.
+func (f *File) Names() []string {
+	names := make([]string, 0, len(f.tensors))
+	for name := range f.tensors {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Info describes a tensor.
+func (f *File) Info(name string) (Info, bool) {
+	t, ok := f.tensors[name]
+	return t, ok
+}
+
+// Float32 reads a tensor of dtype F32.
+func (f *File) Float32(name string) ([]float32, error) {
+	raw, err := f.read(name, "F32")
+	if err != nil {
+		return nil, err
+	}
+	x := make([]float32, len(raw)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return x, nil
+}
+
+// Int64 reads a tensor of dtype I32 or I64.
+func (f *File) Int64(name string) ([]int64, error) {
+	raw, err := f.read(name, "I32", "I64")
+	if err != nil {
+		return nil, err
+	}
+	item := int(itemBytes[f.tensors[name].DType])
+	x := make([]int64, len(raw)/item)
+	for i := range x {
+		if item == 4 {
+			x[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
+		} else {
+			x[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+		}
+	}
+	return x, nil
+}
+
+// read returns the bytes of a tensor of one of the dtypes.
+func (f *File) read(name string, dtypes ...string) ([]byte, error) {
+	t, ok := f.tensors[name]
+	if !ok {
+		return nil, fmt.Errorf("no tensor %q", name)
+	}
+	if !slices.Contains(dtypes, t.DType) {
+		return nil, fmt.Errorf("tensor %q: dtype %s, want %s", name, t.DType, orList(dtypes))
+	}
+	if t.end-t.begin > math.MaxInt {
+		return nil, fmt.Errorf("tensor %q: %d bytes are too many for this machine", name, t.end-t.begin)
+	}
+	raw := make([]byte, t.end-t.begin)
+	if n, err := f.r.ReadAt(raw, t.begin); n < len(raw) {
+		return nil, fmt.Errorf("tensor %q: %w", name, err)
+	}
+	return raw, nil
+}
+
+func orList(words []string) string {
+	s := words[0]
+	for _, w := range words[1:] {
+		s += " or " + w
+	}
+	return s
+}
+
+// bytesOf returns the size of a tensor, or false if the sizes overflow.
+func bytesOf(shape []int64, item int64) (int64, bool) {
+	n := uint64(item)
+	for _, d := range shape {
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, false
+		}
+		n = lo
+	}
+	return int64(n), true
+}

@@ -1,0 +1,19 @@
+//go:build amd64 && !purego
+
+package main
+
+import "github.com/attn-go/attn/asm"
+
+// vectorFMAs is the number of vector FMAs in one iteration of a probe.
+const vectorFMAs = 24
+
+// vectorProbe returns the probe with a tier's vectors, nil if there is none.
+func vectorProbe(tier string) *probe {
+	switch tier {
+	case "avx512":
+		return &probe{name: tier, run: asm.PeakAVX512, flops: vectorFMAs * 16 * 2}
+	case "avx2":
+		return &probe{name: tier, run: asm.PeakAVX2, flops: vectorFMAs * 8 * 2}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// progress shows how far a run is: a bar on a terminal, plain lines elsewhere,
+// nothing where lines of another kind are wanted.
+type progress struct {
+	bar   *progressbar.ProgressBar
+	lines io.Writer
+}
+
+// newProgress shows steps on w, quietly where there is no terminal if quiet.
+func newProgress(w io.Writer, steps int, quiet bool) *progress {
+	if isTerminal(w) {
+		return &progress{bar: progressbar.NewOptions(steps,
+			progressbar.OptionSetWriter(w),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(50*time.Millisecond),
+			progressbar.OptionClearOnFinish(),
+		)}
+	}
+	if quiet {
+		w = io.Discard
+	}
+	return &progress{lines: w}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// begin names the step that begins now.
+func (p *progress) begin(step string) {
+	if p.bar != nil {
+		p.bar.Describe(fmt.Sprintf("%-24s", step))
+	}
+}
+
+// end reports what came out of the step.
+func (p *progress) end(line string) {
+	if p.bar != nil {
+		p.bar.Add(1)
+		return
+	}
+	fmt.Fprintln(p.lines, line)
+}
+
+// clear makes room for a line of output.
+func (p *progress) clear() {
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+}
+
+// close removes the bar, also of a run that was interrupted.
+func (p *progress) close() {
+	if p.bar != nil {
+		p.bar.Finish()
+		p.bar.Clear()
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// avx2 is AVX2 with FMA: 16 registers of 8 lanes.
+type avx2 struct{}
+
+func (avx2) name() string { return "AVX2" }
+func (avx2) file() string { return "avx2" }
+func (avx2) lanes() int   { return 8 }
+func (avx2) evex() bool   { return false }
+
+// tiles: 12 accumulators each, which hide the FMA's latency of 4 on two units
+// with 8 to spare, beside the vectors of B and one broadcast of A.
+func (avx2) tiles() []tileShape { return []tileShape{{1, 12}, {2, 6}, {3, 4}} }
+
+func (avx2) vector(c *build.Context) reg.VecVirtual { return c.YMM() }
+
+func (avx2) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
+
+func (avx2) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
+	a := c.YMM()
+	c.VBROADCASTSS(m, a)
+	c.VFMADD231PS(b, a, acc)
+}
+
+// split leaves n as int32: the conversion rounds ties to even itself. Where |x|
+// is beyond int32, n is wrong and scale answers 0 or NaN without it.
+func (avx2) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
+	c.VCVTPS2DQ(x, n)
+	c.VCVTDQ2PS(n, r)
+	c.VSUBPS(r, x, r)
+	c.VCMPPS(operand.Imm(notLessThan), limit, x, x)
+	return x
+}
+
+// scale adds n to the exponent: p·2^n is a normal number where x ≥ -126, as p ≥ 1
+// for the smallest n. NaN: n is 1<<31 there, and nothing is added.
+func (avx2) scale(c *build.Context, p, n, keep reg.Register) {
+	c.VPSLLD(operand.Imm(23), n, n)
+	c.VPADDD(n, p, p)
+	c.VANDPS(keep, p, p)
+}
+
+func (avx2) zeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(notEqual), z, y, m)
+	c.VANDPS(m, x, x)
+}
+
+func (avx2) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+	before, inside := c.YMM(), c.YMM()
+	c.VPCMPGTD(j, lo, before) // lo > j
+	c.VPCMPGTD(j, hi, inside) // hi > j
+	c.VPANDN(inside, before, inside)
+	c.VBLENDVPS(inside, s, other, s)
+}
+
+func (i avx2) newSet(c *build.Context) reg.Register {
+	s := c.YMM()
+	i.zero(c, s)
+	return s
+}
+
+func (avx2) orNaN(c *build.Context, set, x reg.Register) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(unordered), x, x, m)
+	c.VORPS(m, set, set)
+}
+
+func (avx2) setBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
+	c.VMOVMSKPS(set, bits.As32())
+}
+
+func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	c.VMOVUPS(addr(0), v.AsX())
+	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
+}
+
+func (avx2) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
+	if quarter == 0 {
+		c.VMOVUPS(v.AsX(), m)
+		return
+	}
+	c.VEXTRACTF128(operand.Imm(1), v, m)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// avx512 is AVX-512 F, VL, BW and DQ: 32 registers of 16 lanes, and masks.
+type avx512 struct{}
+
+func (avx512) name() string { return "AVX512" }
+func (avx512) file() string { return "avx512" }
+func (avx512) lanes() int   { return 16 }
+func (avx512) evex() bool   { return true }
+
+// tiles: between 12 and 24 accumulators. With two units and two loads a cycle, a
+// tile is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
+func (avx512) tiles() []tileShape { return []tileShape{{1, 12}, {2, 8}, {3, 8}, {4, 6}} }
+
+func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
+
+func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
+
+// fmaBroadcast takes the number as the instruction's memory operand.
+func (avx512) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
+	c.VFMADD231PS_BCST(m, b, acc)
+}
+
+func (avx512) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notLessThan), limit, x, k)
+	c.VRNDSCALEPS(operand.Imm(0), x, n)
+	c.VSUBPS(n, x, r)
+	return k
+}
+
+func (avx512) scale(c *build.Context, p, n, keep reg.Register) {
+	c.VSCALEFPS_Z(n, p, keep, p)
+}
+
+func (avx512) zeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+	after, inside := c.K(), c.K()
+	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
+	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
+	c.VBLENDMPS(s, other, inside, s)
+}
+
+func (avx512) newSet(c *build.Context) reg.Register {
+	k := c.K()
+	c.KXORW(k, k, k)
+	return k
+}
+
+func (avx512) orNaN(c *build.Context, set, x reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(unordered), x, x, k)
+	c.KORW(k, set, set)
+}
+
+func (avx512) setBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
+	c.KMOVW(set, bits.As32())
+}
+
+func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	c.VMOVUPS(addr(0), v.AsX())
+	for q := 1; q < 4; q++ {
+		c.VINSERTF32X4(operand.Imm(uint64(q)), addr(q), v, v)
+	}
+}
+
+func (avx512) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
+	if quarter == 0 {
+		c.VMOVUPS(v.AsX(), m)
+		return
+	}
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, m)
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/buildtags"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A gen emits the functions of one ISA.
+type gen struct {
+	*build.Context
+	isa
+	consts map[uint32]operand.Mem // broadcast constants in read-only data
+	fn     string                 // name of the function at hand, for labels
+}
+
+// build1 generates the files of one ISA. Nothing is returned unless all of it
+// compiled and passed the lint.
+func build1(i isa) (asm, stubs []byte, err error) {
+	g := &gen{Context: build.NewContext(), isa: i, consts: map[uint32]operand.Mem{}}
+	g.Constraints(buildtags.Constraints{{{buildtags.Not("purego")}}, {{buildtags.Term("amd64")}}})
+	for _, shape := range i.tiles() {
+		g.tile(shape, store)
+		g.tile(shape, storeMax)
+		g.tile(shape, storeFold)
+	}
+	g.mask()
+	g.softmax()
+	g.fold()
+	g.pack()
+	g.unpack()
+	g.peak()
+
+	file, err := g.Result()
+	if err != nil {
+		var all build.ErrorList
+		if errors.As(err, &all) {
+			for _, e := range all {
+				err = errors.Join(err, e)
+			}
+		}
+		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+	}
+	if err := errors.Join(lint(file, i)...); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+	}
+	cfg := printer.Config{Name: "gen", Pkg: "asm"}
+	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	if stubs, err = printer.NewStubs(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	return asm, stubs, nil
+}
+
+// function starts a function; its name gets the ISA's suffix.
+func (g *gen) function(name, signature, doc string) {
+	g.fn = name + g.name()
+	g.Function(g.fn)
+	g.Attributes(attr.NOSPLIT)
+	g.SignatureExpr("func" + signature)
+	g.Doc(g.fn + " " + doc)
+	g.Pragma("noescape")
+}
+
+// ret ends a function: the upper halves of the vector registers are cleared,
+// or SSE code after it would be slow.
+func (g *gen) ret() {
+	g.VZEROUPPER()
+	g.RET()
+}
+
+// slice loads the base pointer of a slice parameter.
+func (g *gen) slice(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Base(), g.GP64()).(reg.GPVirtual)
+}
+
+// sliceLen loads the length of a slice parameter.
+func (g *gen) sliceLen(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Len(), g.GP64()).(reg.GPVirtual)
+}
+
+// num loads an int parameter.
+func (g *gen) num(name string) reg.GPVirtual {
+	return g.Load(g.Param(name), g.GP64()).(reg.GPVirtual)
+}
+
+// stride loads an int parameter that counts float32 elements, in bytes.
+func (g *gen) stride(name string) reg.GPVirtual {
+	r := g.num(name)
+	g.SHLQ(operand.Imm(2), r)
+	return r
+}
+
+// align aligns the loop that follows, so that its instructions come from as few
+// lines of the instruction cache as possible.
+func (g *gen) align() {
+	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(32)}})
+}
+
+// at is the memory at a byte offset from a pointer.
+func at(base reg.Register, disp int) operand.Mem {
+	return operand.Mem{Base: base, Disp: disp}
+}
+
+// indexed is the memory at base + index·scale.
+func indexed(base, index reg.Register, scale uint8) operand.Mem {
+	return operand.Mem{Base: base, Index: index, Scale: scale}
+}
+
+// constant returns a vector of one repeated 32-bit value in read-only data.
+func (g *gen) constant(bits uint32) operand.Mem {
+	if m, ok := g.consts[bits]; ok {
+		return m
+	}
+	m := g.StaticGlobal(fmt.Sprintf("const%08x%s", bits, g.name()))
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range g.lanes() {
+		g.AddDatum(4*i, operand.U32(bits))
+	}
+	g.consts[bits] = m
+	return m
+}
+
+// vectorsOf returns n fresh vector registers.
+func (g *gen) vectorsOf(n int) []reg.VecVirtual {
+	vs := make([]reg.VecVirtual, n)
+	for i := range vs {
+		vs[i] = g.vector(g.Context)
+	}
+	return vs
+}
+
+func (g *gen) vec() reg.VecVirtual { return g.vector(g.Context) }
+
+// bytes is the size of a vector.
+func (g *gen) bytes() int { return 4 * g.lanes() }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// An isa is what the algorithms need to know of an instruction set. Most
+// instructions have one name for all vector widths and are used directly; here
+// is what differs.
+type isa interface {
+	name() string // suffix of the functions, "AVX2"
+	file() string // first part of the file names, "avx2"
+	lanes() int   // float32 in a vector
+	tiles() []tileShape
+
+	// evex tells whether EVEX instructions and registers 16-31 may be used.
+	evex() bool
+
+	vector(c *build.Context) reg.VecVirtual
+	zero(c *build.Context, v reg.Register)
+
+	// fmaBroadcast adds m, a single float32, times each lane of b to acc.
+	// Registers that it needs are the callee's choice.
+	fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register)
+
+	// split splits x into n, its value rounded to an integer, ties to even, and
+	// r = x-n. n is in the form that scale takes. It returns the set of lanes
+	// that are not below limit (a NaN is not). x may be overwritten.
+	split(c *build.Context, x, n, r reg.Register, limit operand.Op) (keep reg.Register)
+
+	// scale multiplies p by 2^n and replaces the product by 0 outside keep. A NaN
+	// in p stays. n may be overwritten.
+	scale(c *build.Context, p, n, keep reg.Register)
+
+	// zeroWhere clears the lanes of x where y equals the vector z.
+	zeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
+
+	// hide replaces by other the lanes of s where not lo ≤ j < hi, all int32.
+	hide(c *build.Context, s, j, lo, hi, other reg.Register)
+
+	// orNaN adds to the set of lanes, made by newSet, those in which x is NaN;
+	// setBits stores the set as bits.
+	newSet(c *build.Context) reg.Register
+	orNaN(c *build.Context, set, x reg.Register)
+	setBits(c *build.Context, set reg.Register, bits reg.GPVirtual)
+
+	// loadQuarters loads into v 16 bytes for every 128-bit quarter (or half) of
+	// it, from the address that addr gives for the quarter's number.
+	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
+
+	// storeQuarter stores one 128-bit quarter (or half) of v.
+	storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem)
+}
+
+// Predicates of compare instructions.
+const (
+	lessThan    = 1    // of integers
+	lessOrEqual = 2    // of integers
+	unordered   = 3    // UNORD_Q: one is NaN
+	notEqual    = 4    // NEQ_UQ: true for NaN
+	notLessThan = 0x15 // NLT_UQ: true for NaN
+)
+
+// A tileShape is the register tile for panels of a number of vectors: rows of A
+// times vectors of B.
+type tileShape struct{ vectors, rows int }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// pack transposes query rows into a panel and scales them, one vector of lanes
+// after the other; see transpose.go. A single row is broadcast; rows of less
+// than 4 columns are moved number by number.
+func (g *gen) pack() {
+	g.function("Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
+		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.")
+	p := packer{gen: g, dst: g.slice("dst"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"), lanes: g.sliceLen("off"), d: g.num("d"), scale: g.vec()}
+	scale, err := g.Param("scale").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	g.VBROADCASTSS(scale.Addr, p.scale)
+	g.TESTQ(p.d, p.d)
+	g.JZ(operand.LabelRef("done"))
+	g.CMPQ(p.num("n"), operand.Imm(1))
+	g.JNE(operand.LabelRef("many"))
+	g.CMPQ(p.lanes, operand.U32(g.lanes()))
+	g.JE(operand.LabelRef("single"))
+	g.Label("many")
+	g.CMPQ(p.d, operand.Imm(4))
+	g.JL(operand.LabelRef("narrow"))
+	p.transpose()
+	g.ret()
+	g.Label("single")
+	p.broadcast()
+	g.ret()
+	g.Label("narrow")
+	p.scalars()
+	g.Label("done")
+	g.ret()
+}
+
+type packer struct {
+	*gen
+	dst, ld, src, off, lanes, d reg.GPVirtual
+	scale                       reg.VecVirtual
+}
+
+func (p packer) transpose() {
+	src, dst := p.GP64(), p.GP64()
+	p.Label("columns")
+	p.MOVQ(p.src, src)
+	p.MOVQ(p.dst, dst)
+	p.columns4("pack", p.d, func() {
+		v := p.vectorsOf(4)
+		for i := range v {
+			p.loadQuarters(p.Context, v[i], func(q int) operand.Mem { return p.row(src, p.off, 4*q+i) })
+		}
+		q := p.GP64()
+		p.MOVQ(dst, q)
+		for i, t := range p.transpose4(v) {
+			p.VMULPS(p.scale, t, t)
+			p.VMOVUPS(t, at(q, 0))
+			if i < 3 {
+				p.ADDQ(p.ld, q)
+			}
+		}
+	}, func(columns operand.Op) {
+		if r, ok := columns.(reg.Register); ok {
+			rows := p.GP64()
+			p.LEAQ(indexed(src, r, 4), src)
+			p.MOVQ(p.ld, rows)
+			p.IMULQ(r, rows)
+			p.ADDQ(rows, dst)
+			return
+		}
+		p.ADDQ(operand.Imm(16), src)
+		p.LEAQ(indexed(dst, p.ld, 4), dst)
+	})
+	p.ADDQ(operand.U32(p.bytes()), p.dst)
+	p.ADDQ(operand.U32(8*p.gen.lanes()), p.off)
+	p.SUBQ(operand.U32(p.gen.lanes()), p.lanes)
+	p.JNZ(operand.LabelRef("columns"))
+}
+
+func (p packer) broadcast() {
+	o := p.GP64()
+	p.MOVQ(at(p.off, 0), o)
+	p.LEAQ(indexed(p.src, o, 4), p.src)
+	p.Label("number")
+	v := p.vec()
+	p.VBROADCASTSS(at(p.src, 0), v)
+	p.VMULPS(p.scale, v, v)
+	p.VMOVUPS(v, at(p.dst, 0))
+	p.ADDQ(operand.Imm(4), p.src)
+	p.ADDQ(p.ld, p.dst)
+	p.DECQ(p.d)
+	p.JNZ(operand.LabelRef("number"))
+}
+
+func (p packer) scalars() {
+	p.Label("lane")
+	o, src, dst, left := p.GP64(), p.GP64(), p.GP64(), p.GP64()
+	p.MOVQ(at(p.off, 0), o)
+	p.LEAQ(indexed(p.src, o, 4), src)
+	p.MOVQ(p.dst, dst)
+	p.MOVQ(p.d, left)
+	p.Label("lanenumber")
+	x := p.XMM()
+	p.VMOVSS(at(src, 0), x)
+	p.VMULSS(p.scale.AsX(), x, x)
+	p.VMOVSS(x, at(dst, 0))
+	p.ADDQ(operand.Imm(4), src)
+	p.ADDQ(p.ld, dst)
+	p.DECQ(left)
+	p.JNZ(operand.LabelRef("lanenumber"))
+	p.ADDQ(operand.Imm(4), p.dst)
+	p.ADDQ(operand.Imm(8), p.off)
+	p.DECQ(p.lanes)
+	p.JNZ(operand.LabelRef("lane"))
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// softmax works on chunks of columns, a few vectors wide, from the first row to
+// the last: maximum and sum of a chunk stay in registers, and the vectors of a
+// row hide each other's latency (six dependent FMAs and the scaling). The sums
+// are one addition a row deep, as the contract has them.
+//
+// Vector registers: maximum and sum of each vector of the chunk, x, n, r and p of
+// each, and with 32 registers the 8 constants of exp2.
+func (g *gen) softmax() {
+	g.function("Softmax", "(s []float32, ld, n int, max, sum []float32)",
+		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.")
+	s, ld, n := g.slice("s"), g.stride("ld"), g.num("n")
+	max, sum, left := g.slice("max"), g.slice("sum"), g.sliceLen("max")
+	ops := g.exp2Operands()
+	widest := 2
+	if g.evex() {
+		widest = 4
+	}
+	g.Label("columns")
+	for v := widest; v > 1; v /= 2 {
+		g.CMPQ(left, operand.U32(v*g.lanes()))
+		g.JGE(operand.LabelRef(fmt.Sprintf("chunk%d", v)))
+	}
+	g.TESTQ(left, left)
+	g.JNZ(operand.LabelRef("chunk1"))
+	g.ret()
+	for v := widest; v > 0; v /= 2 {
+		g.softmaxChunk(v, s, ld, n, max, sum, ops)
+		g.SUBQ(operand.U32(v*g.lanes()), left)
+		g.JMP(operand.LabelRef("columns"))
+	}
+}
+
+func (g *gen) softmaxChunk(vectors int, s, ld, n, max, sum reg.GPVirtual, ops []operand.Op) {
+	name := fmt.Sprintf("chunk%d", vectors)
+	g.Label(name)
+	zs, sums := make([]reg.VecVirtual, vectors), g.vectorsOf(vectors)
+	for v := range vectors {
+		m := g.vec()
+		g.VMOVUPS(at(max, v*g.bytes()), m)
+		zs[v] = g.finiteMax(m)
+		g.zero(g.Context, sums[v])
+	}
+	p, rows := g.GP64(), g.GP64()
+	g.MOVQ(s, p)
+	g.MOVQ(n, rows)
+	g.TESTQ(rows, rows)
+	g.JZ(operand.LabelRef(name + "done"))
+	g.align()
+	g.Label(name + "row")
+	xs := g.vectorsOf(vectors)
+	for v := range xs {
+		g.VMOVUPS(at(p, v*g.bytes()), xs[v])
+		g.VSUBPS(zs[v], xs[v], xs[v])
+	}
+	ps := g.exp2(ops, xs)
+	for v := range ps {
+		g.VMOVUPS(ps[v], at(p, v*g.bytes()))
+		g.VADDPS(ps[v], sums[v], sums[v])
+	}
+	g.ADDQ(ld, p)
+	g.DECQ(rows)
+	g.JNZ(operand.LabelRef(name + "row"))
+	g.Label(name + "done")
+	for v := range sums {
+		g.VMOVUPS(sums[v], at(sum, v*g.bytes()))
+	}
+	for _, p := range []reg.GPVirtual{s, max, sum} {
+		g.ADDQ(operand.U32(vectors*g.bytes()), p)
+	}
+}

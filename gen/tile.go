@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The tile product does nearly all the work of attention:
+//
+//	C[i][lane] = Σ A[i·rs + x·cs] · B[x·ldb + lane], x ascending, one fma each
+//
+// It is an outer product: every step of x takes a row of B, some vectors wide,
+// and adds its product with one number from each row of A to the accumulators,
+// rows × vectors of them, which stay in registers:
+//
+//	          B[x]      b0   b1
+//	A[0][x]  a ───►   acc00 acc01
+//	A[1][x]  a ───►   acc10 acc11
+//	  ...                ...
+//
+// A step costs rows·vectors FMAs for rows + vectors loads, so that larger tiles
+// spare loads; the accumulators must be many enough to hide the FMA's latency
+// (2 units · 4 cycles = 8) and few enough to leave registers for b and a. The
+// shapes are data of the ISA.
+//
+// Addresses: the rows of A lie rs bytes apart. From one moving pointer p, rows
+// 0, 1, 2, 4, 8 are p + rs·{0, 1, 2, 4, 8}; the others take odd multiples of rs
+// that are kept in registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
+//
+// General registers in the inner loop: p, cs, rs and its odd multiples (5), b,
+// ldb, steps left; around it a, c and rows left: 14 of 15. The rest is loaded
+// from the arguments when it is needed.
+
+// An epilogue says what becomes of the accumulators.
+type epilogue int
+
+const (
+	store     epilogue = iota // to C; the chain may start from what C holds
+	storeMax                  // to C, and the running maximum of every lane
+	storeFold                 // folded into C: fma(acc, beta, C·alpha)
+)
+
+func (g *gen) tile(s tileShape, e epilogue) {
+	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
+	lanes := s.vectors * g.lanes()
+	switch e {
+	case store:
+		g.function(fmt.Sprintf("Tile%d", s.vectors), args+"load bool)", fmt.Sprintf(
+			"is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes))
+	case storeMax:
+		g.function(fmt.Sprintf("TileMax%d", s.vectors), args+"max []float32)", fmt.Sprintf(
+			"is Tile%d%s from +0; max is raised to the largest result of every lane.", s.vectors, g.name()))
+	case storeFold:
+		g.function(fmt.Sprintf("TileFold%d", s.vectors), args+"alpha, beta []float32)", fmt.Sprintf(
+			"is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", s.vectors, g.name()))
+	}
+	t := &tiler{gen: g, vectors: s.vectors, epilogue: e}
+	t.emit(s.rows)
+}
+
+// A tiler emits one tile function.
+type tiler struct {
+	*gen
+	vectors  int
+	epilogue epilogue
+
+	a, c, m     reg.GPVirtual // row of A, row of C, rows left
+	rs, cs, ldb reg.GPVirtual // in bytes
+	odd         map[int]reg.GPVirtual
+}
+
+// emit emits the loop over the rows. All tiles but the last two have full
+// height; those share what is left evenly, as very low tiles are slow: their few
+// accumulators wait for each other.
+func (t *tiler) emit(rows int) {
+	t.a, t.c = t.slice("a"), t.slice("c")
+	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.stride("ldb")
+	t.m = t.num("m")
+	t.oddMultiples(rows)
+
+	t.Label("rows")
+	t.CMPQ(t.m, operand.U32(2*rows))
+	t.JGE(operand.LabelRef(tileLabel(rows)))
+	t.CMPQ(t.m, operand.U32(rows))
+	t.JE(operand.LabelRef(tileLabel(rows)))
+	height := t.GP64()
+	t.MOVQ(t.m, height)
+	t.JL(operand.LabelRef("last"))
+	t.INCQ(height)
+	t.SHRQ(operand.Imm(1), height)
+	t.Label("last")
+	for h := rows; h > 0; h-- {
+		t.CMPQ(height, operand.U32(h))
+		t.JE(operand.LabelRef(tileLabel(h)))
+	}
+	t.ret()
+
+	for h := rows; h > 0; h-- {
+		t.one(h)
+	}
+}
+
+func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }
+
+// oddMultiples computes the multiples of rs that the addresses of rows need.
+func (t *tiler) oddMultiples(rows int) {
+	t.odd = map[int]reg.GPVirtual{1: t.rs}
+	for o := 3; o < rows; o += 2 {
+		r := t.GP64()
+		t.LEAQ(indexed(t.odd[o-2], t.rs, 2), r)
+		t.odd[o] = r
+	}
+}
+
+// address is that of the number of row i at p.
+func (t *tiler) address(p reg.Register, i int) operand.Mem {
+	if i == 0 {
+		return at(p, 0)
+	}
+	scale := uint8(1)
+	for i%2 == 0 && scale < 8 {
+		i, scale = i/2, scale*2
+	}
+	return indexed(p, t.odd[i], scale)
+}
+
+// one emits a tile of a number of rows.
+func (t *tiler) one(rows int) {
+	name := tileLabel(rows)
+	t.Label(name)
+	acc := make([][]reg.VecVirtual, rows)
+	for i := range acc {
+		acc[i] = t.vectorsOf(t.vectors)
+	}
+	t.start(acc, name)
+	t.steps(acc, name)
+	switch t.epilogue {
+	case storeMax:
+		t.storeMax(acc)
+	case storeFold:
+		t.storeFold(acc)
+	default:
+		t.eachRow(acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
+	}
+	t.SUBQ(operand.U32(rows), t.m)
+	for i := rows; i > 0; {
+		h := 8 // a += rows·rs, in powers of two
+		for h > i {
+			h /= 2
+		}
+		t.LEAQ(indexed(t.a, t.rs, uint8(h)), t.a)
+		i -= h
+	}
+	t.JMP(operand.LabelRef("rows"))
+}
+
+// start gives the accumulators their first value.
+func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
+	for i := range acc {
+		for _, v := range acc[i] {
+			t.zero(t.Context, v)
+		}
+	}
+	if t.epilogue != store {
+		return
+	}
+	load, err := t.Param("load").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	t.CMPB(load.Addr, operand.Imm(0))
+	t.JE(operand.LabelRef(name + "zero"))
+	c, ldc := t.GP64(), t.stride("ldc")
+	t.MOVQ(t.c, c)
+	for i := range acc {
+		for v := range acc[i] {
+			t.VMOVUPS(at(c, v*t.bytes()), acc[i][v])
+		}
+		t.ADDQ(ldc, c)
+	}
+	t.Label(name + "zero")
+}
+
+// steps emits the inner loop.
+func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
+	k, p, b := t.num("k"), t.GP64(), t.slice("b")
+	t.TESTQ(k, k)
+	t.JZ(operand.LabelRef(name + "done"))
+	t.MOVQ(t.a, p)
+	t.align()
+	t.Label(name + "step")
+	bs := t.vectorsOf(t.vectors)
+	for v := range bs {
+		t.VMOVUPS(at(b, v*t.bytes()), bs[v])
+	}
+	for i := range acc {
+		if len(bs) == 1 {
+			t.fmaBroadcast(t.Context, t.address(p, i), bs[0], acc[i][0])
+			continue
+		}
+		a := t.vec()
+		t.VBROADCASTSS(t.address(p, i), a)
+		for v := range bs {
+			t.VFMADD231PS(bs[v], a, acc[i][v])
+		}
+	}
+	t.ADDQ(t.ldb, b)
+	t.ADDQ(t.cs, p)
+	t.DECQ(k)
+	t.JNZ(operand.LabelRef(name + "step"))
+	t.Label(name + "done")
+}
+
+// eachRow walks c over the rows of C, with the memory of each vector.
+func (t *tiler) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
+	ldc := t.stride("ldc")
+	for i := range acc {
+		for v := range acc[i] {
+			f(i, v, at(t.c, v*t.bytes()))
+		}
+		t.ADDQ(ldc, t.c)
+	}
+}
+
+// storeMax: VMAXPS answers its second source where one is NaN or both are zero,
+// which here is the maximum so far.
+func (t *tiler) storeMax(acc [][]reg.VecVirtual) {
+	p := t.slice("max")
+	max := t.vectorsOf(t.vectors)
+	for v := range max {
+		t.VMOVUPS(at(p, v*t.bytes()), max[v])
+	}
+	t.eachRow(acc, func(i, v int, c operand.Mem) {
+		t.VMOVUPS(acc[i][v], c)
+		t.VMAXPS(max[v], acc[i][v], max[v])
+	})
+	for v := range max {
+		t.VMOVUPS(max[v], at(p, v*t.bytes()))
+	}
+}
+
+// storeFold leaves alpha and beta in memory: AVX2 has no registers for them.
+func (t *tiler) storeFold(acc [][]reg.VecVirtual) {
+	alpha, beta := t.slice("alpha"), t.slice("beta")
+	t.eachRow(acc, func(i, v int, c operand.Mem) {
+		x := t.vec()
+		t.VMOVUPS(c, x)
+		t.VMULPS(at(alpha, v*t.bytes()), x, x)
+		t.VFMADD231PS(at(beta, v*t.bytes()), acc[i][v], x)
+		t.VMOVUPS(x, c)
+	})
+}

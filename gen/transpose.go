@@ -1,0 +1,61 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Panels hold queries in lanes, tensors hold them in rows: pack and unpack
+// transpose between the two. Both work on steps of 4 columns of a row and one
+// vector of lanes, that is 4 vectors, seen as a column of 4×4 matrices, one in
+// each 128-bit quarter. Row 4·q+i of a step meets the vectors in quarter q of
+// number i: there the whole transpose is one 4×4 transpose within the quarters,
+// 8 shuffles for 4 vectors, and no shuffle crosses quarters. Moving the quarters
+// to and from memory one by one costs loads and stores, which are cheap here.
+
+// transpose4 transposes the 4×4 matrix in each quarter of four vectors.
+func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
+	a, b, c, d := g.vec(), g.vec(), g.vec(), g.vec()
+	g.VUNPCKLPS(v[1], v[0], a)
+	g.VUNPCKHPS(v[1], v[0], b)
+	g.VUNPCKLPS(v[3], v[2], c)
+	g.VUNPCKHPS(v[3], v[2], d)
+	t := g.vectorsOf(4)
+	g.VUNPCKLPD(c, a, t[0])
+	g.VUNPCKHPD(c, a, t[1])
+	g.VUNPCKLPD(d, b, t[2])
+	g.VUNPCKHPD(d, b, t[3])
+	return t
+}
+
+// row returns the address of the row in a lane: base plus the lane's entry of off,
+// which counts elements.
+func (g *gen) row(base, off reg.Register, lane int) operand.Mem {
+	o := g.GP64()
+	g.MOVQ(at(off, 8*lane), o)
+	return indexed(base, o, 4)
+}
+
+// columns4 emits a loop over d columns in steps of 4. Where 4 does not divide d,
+// the last step goes back to the last 4 columns: it does some of them a second
+// time, with the same result. d must be at least 4. step does the columns at
+// src and dst; advance moves both by a number of columns, a multiple of 4, or
+// for a register by the number in it.
+func (g *gen) columns4(name string, d reg.Register, step func(), advance func(columns operand.Op)) {
+	left := g.GP64()
+	g.MOVQ(d, left)
+	g.align()
+	g.Label(name + "four")
+	step()
+	g.SUBQ(operand.Imm(4), left)
+	g.JZ(operand.LabelRef(name + "done"))
+	g.CMPQ(left, operand.Imm(4))
+	g.JL(operand.LabelRef(name + "rest"))
+	advance(operand.Imm(4))
+	g.JMP(operand.LabelRef(name + "four"))
+	g.Label(name + "rest") // by left columns to the last four
+	advance(left)
+	g.MOVQ(operand.U32(4), left)
+	g.JMP(operand.LabelRef(name + "four"))
+	g.Label(name + "done")
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// unpack finishes a panel, out = o·(1/sum) + (+0), and transposes it back into
+// rows, one vector of lanes after the other; see transpose.go. It goes from the
+// last lane to the first: idle lanes have the address of the last row in use,
+// which is written after them, and the bits of the NaN lanes can be shifted in.
+// A single row, or rows of less than 4 columns, are finished number by number.
+func (g *gen) unpack() {
+	g.function("Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
+		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.")
+	u := unpacker{gen: g, dst: g.slice("dst"), off: g.slice("off"), src: g.slice("src"), ld: g.stride("ld"), sum: g.slice("sum"), d: g.num("d"), nans: g.GP64()}
+	g.XORQ(u.nans, u.nans)
+	g.TESTQ(u.d, u.d)
+	g.JZ(operand.LabelRef("done"))
+	n := g.num("n")
+	g.CMPQ(n, operand.Imm(1))
+	g.JE(operand.LabelRef("scalars"))
+	g.CMPQ(u.d, operand.Imm(4))
+	g.JL(operand.LabelRef("scalars"))
+	u.transpose(g.sliceLen("off"))
+	g.Label("done")
+	g.Store(u.nans, g.ReturnIndex(0))
+	g.ret()
+	g.Label("scalars")
+	u.scalars(n)
+	g.JMP(operand.LabelRef("done"))
+}
+
+type unpacker struct {
+	*gen
+	dst, off, src, ld, sum, d, nans reg.GPVirtual
+}
+
+func (u unpacker) transpose(lanes reg.GPVirtual) {
+	zero := u.vec()
+	u.zero(u.Context, zero)
+	// To the end of the panel, and back a vector at a time.
+	u.LEAQ(indexed(u.src, lanes, 4), u.src)
+	u.LEAQ(indexed(u.sum, lanes, 4), u.sum)
+	u.LEAQ(indexed(u.off, lanes, 8), u.off)
+	src, dst := u.GP64(), u.GP64()
+	u.Label("columns")
+	u.SUBQ(operand.U32(u.bytes()), u.src)
+	u.SUBQ(operand.U32(u.bytes()), u.sum)
+	u.SUBQ(operand.U32(8*u.lanes()), u.off)
+	inv := u.inverse(zero)
+	set := u.newSet(u.Context)
+	u.MOVQ(u.src, src)
+	u.MOVQ(u.dst, dst)
+	u.columns4("unpack", u.d, func() {
+		q := u.GP64()
+		u.MOVQ(src, q)
+		v := u.vectorsOf(4)
+		for i := range v {
+			u.VMULPS(at(q, 0), inv, v[i])
+			u.VADDPS(zero, v[i], v[i])
+			u.orNaN(u.Context, set, v[i])
+			if i < 3 {
+				u.ADDQ(u.ld, q)
+			}
+		}
+		t := u.transpose4(v)
+		for lane := u.lanes() - 1; lane >= 0; lane-- {
+			u.storeQuarter(u.Context, t[lane%4], lane/4, u.row(dst, u.off, lane))
+		}
+	}, func(columns operand.Op) {
+		if r, ok := columns.(reg.Register); ok {
+			rows := u.GP64()
+			u.LEAQ(indexed(dst, r, 4), dst)
+			u.MOVQ(u.ld, rows)
+			u.IMULQ(r, rows)
+			u.ADDQ(rows, src)
+			return
+		}
+		u.ADDQ(operand.Imm(16), dst)
+		u.LEAQ(indexed(src, u.ld, 4), src)
+	})
+	bits := u.GP64()
+	u.setBits(u.Context, set, bits)
+	u.SHLQ(operand.Imm(uint64(u.lanes())), u.nans)
+	u.ORQ(bits, u.nans)
+	u.SUBQ(operand.U32(u.lanes()), lanes)
+	u.JNZ(operand.LabelRef("columns"))
+}
+
+// inverse emits 1/sum, 0 for a sum of 0.
+func (u unpacker) inverse(zero reg.VecVirtual) reg.VecVirtual {
+	sum, inv := u.vec(), u.vec()
+	u.VMOVUPS(at(u.sum, 0), sum)
+	u.VMOVUPS(u.constant(math.Float32bits(1)), inv)
+	u.VDIVPS(sum, inv, inv)
+	u.zeroWhere(u.Context, inv, sum, zero)
+	return inv
+}
+
+func (u unpacker) scalars(n reg.GPVirtual) {
+	lane := u.GP64()
+	u.XORQ(lane, lane)
+	u.Label("lane")
+	src, dst, left, o, sum := u.GP64(), u.GP64(), u.GP64(), u.GP64(), u.GP64()
+	u.LEAQ(indexed(u.src, lane, 4), src)
+	u.MOVQ(indexed(u.off, lane, 8), o)
+	u.LEAQ(indexed(u.dst, o, 4), dst)
+	u.MOVQ(u.d, left)
+	inv, zero := u.XMM(), u.XMM()
+	u.VXORPS(zero, zero, zero)
+	u.VXORPS(inv, inv, inv)
+	u.MOVL(indexed(u.sum, lane, 4), sum.As32())
+	u.SHLL(operand.Imm(1), sum.As32())
+	u.JZ(operand.LabelRef("number")) // ±0: the inverse stays 0
+	u.VMOVSS(u.constant(math.Float32bits(1)), inv)
+	u.VDIVSS(indexed(u.sum, lane, 4), inv, inv)
+	u.Label("number")
+	x := u.XMM()
+	u.VMULSS(at(src, 0), inv, x)
+	u.VADDSS(zero, x, x)
+	u.VMOVSS(x, at(dst, 0))
+	u.VUCOMISS(x, x)
+	u.JPC(operand.LabelRef("next"))
+	u.BTSQ(lane, u.nans)
+	u.Label("next")
+	u.ADDQ(u.ld, src)
+	u.ADDQ(operand.Imm(4), dst)
+	u.DECQ(left)
+	u.JNZ(operand.LabelRef("number"))
+	u.INCQ(lane)
+	u.CMPQ(lane, n)
+	u.JL(operand.LabelRef("lane"))
+}

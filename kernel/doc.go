@@ -1,0 +1,82 @@
+// Package kernel computes attention on CPUs,
+//
+//	out = softmax(q·kᵀ·scale, masked)·v
+//
+// with assembly for AVX-512 and AVX2 and plain Go everywhere else, chosen when
+// the program starts, and with the same bits from all of them. [Attention] is
+// the call for it; [Tensor] is how it sees the caller's memory, [Options] and
+// [Mask] say what else it shall do, [Tiers] lists what runs here.
+//
+// # The numeric contract
+//
+// This is version 1 of the contract; the constant [Contract] is its number. A
+// row's result is a function of that row of q, of the keys and values that it
+// may see, of their positions and of the scale, down to the last bit. The
+// function is defined here in full, so that anyone can implement it.
+//
+// All arithmetic is IEEE-754 binary32, rounded to nearest, ties to even, with
+// subnormals honoured. fma(x, y, z) = x·y+z rounds once; every other operation
+// rounds for itself. Constants are given as bits. Derived constants are computed
+// in binary64 and rounded to binary32 once.
+//
+//	c    = float32(float64(scale)·log2 e)      scale: a float32, default float32(1/sqrt(float64(D)))
+//	q̂[d] = q[d]·c
+//	s[j] = fma chain over d = 0..D-1, ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
+//
+// A key is hidden if the mask says so, by select and not by arithmetic; a key
+// whose s is -Inf is hidden too. Keys are cut into blocks of 256 by their
+// position: 0..255, 256..511, and so on. For every block that has a visible key:
+//
+//	m    = max s[j]
+//	p[j] = exp2(s[j]-m), hidden keys 0
+//	l    = sum of p[j], j ascending, from +0
+//	o[e] = fma chain over j ascending, from +0: acc = fma(p[j], v[j][e], acc)
+//
+// The blocks are folded from left to right. The first is taken as it is; then,
+// with mb, lb, ob those of the next block,
+//
+//	m' = max(m, mb); a = exp2(m-m'); b = exp2(mb-m')
+//	l  = fma(lb, b, l·a); o[e] = fma(ob[e], b, o[e]·a); m = m'
+//
+// and in the end
+//
+//	inv = 1/l; out[e] = (o[e]·inv, rounded) + (+0)
+//
+// A row that sees no key is zeros, by select. A NaN in a visible score or value,
+// and any other NaN that arises from visible ones (a score of +Inf, 0·Inf),
+// makes the whole row the NaN 0x7FC00000. Hidden keys and values never matter,
+// even if they are NaN or Inf.
+//
+// For x ≤ 0, exp2(x) is exactly 0 below -126, and otherwise, with
+//
+//	n = x rounded to an integer, ties to even; r = x-n, which is exact
+//
+// the polynomial c0 + r·(c1 + r·(c2 + ... + r·c6)), evaluated by Horner's rule
+// with one fma per step from acc = c6, and multiplied by 2^n, which is exact:
+//
+//	c0..c6 = 3f800000 3f317218 3e75fdee 3d6357be 3c1d96f0 3aaf8418 3920b5ae
+//
+// A NaN stays one. Over all floats the error of exp2 is at most 0.80 ulp.
+//
+// Where exactly a result's value is zero its sign can differ between
+// evaluations on the way (a hidden key adds +0, which turns -0 into +0); the last
+// addition of +0 makes every zero +0.
+//
+// That is the whole freedom of an implementation: queries or keys may sit in the
+// lanes of a vector, rows may be tiled, blocks may run on different threads; the
+// order of the operations on one row may not change.
+//
+// The order costs no speed: with queries in the lanes every lane is a chain of
+// its own, a softmax within a block needs no rescaling inside it, and the blocks
+// are independent until they are folded. It bounds the accuracy: against
+// float64, on unit-normal input at D = 64, the largest error is about 1e-6 and
+// the rms error 6e-8.
+//
+// # Tiers
+//
+// A tier is one implementation: avx512, avx2, generic. The best that the CPU can
+// run is the default; the environment variable ATTN_TIER names another one, and
+// Options.Tier chooses per call. A tier that does not exist or cannot run is an
+// error of the call: nothing falls back silently. The build tag purego drops all
+// assembly.
+package kernel

@@ -1,0 +1,92 @@
+package kernel
+
+import "testing"
+
+// newGuardedArena returns an arena whose regions lie between two pages that
+// nobody may touch.
+func newGuardedArena(t testing.TB, p placement) *arena {
+	a := &arena{place: p}
+	for range regionCount {
+		a.regions = append(a.regions, guardedRegion(t, regionSize))
+	}
+	return a
+}
+
+// TestGuard makes the calls of TestMicro with every slice right behind such a
+// page and with every slice right before one. No slice reaches past the last
+// element that the call names, so reading or writing a single byte around it is
+// an error, be it to fill up a vector or the gap behind a last row.
+func TestGuard(t *testing.T) {
+	if !guards {
+		t.Log("guard pages are not available here: this is TestMicro again, on plain slices")
+	}
+	start, end := newGuardedArena(t, atStart), newGuardedArena(t, atEnd)
+	for _, k := range microKernels {
+		t.Run("kernel="+k.name, func(t *testing.T) {
+			eachPanel(t, func(t *testing.T, p *panelKernels) {
+				if err := checkMicro(p, k.cases(p.lanes), start, end); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestGuardCatches shows that TestGuard can fail: kernels that read one element
+// before or behind a slice must be found.
+func TestGuardCatches(t *testing.T) {
+	if !guards {
+		t.Skip("guard pages are not available here")
+	}
+	var sink float32
+	peek := func(s []float32, at int) {
+		if len(s) > 0 {
+			sink += *beside(s, at)
+		}
+	}
+	for _, x := range []struct {
+		name  string
+		place placement
+		spoil func(p *panelKernels)
+	}{
+		{"tile", atEnd, func(p *panelKernels) {
+			tile := p.tile
+			p.tile = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+				tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+				peek(a, len(a))
+			}
+		}},
+		{"softmax", atStart, func(p *panelKernels) {
+			softmax := p.softmax
+			p.softmax = func(s []float32, ld, n int, max, sum []float32) {
+				softmax(s, ld, n, max, sum)
+				peek(s, -1)
+			}
+		}},
+		{"fold", atEnd, func(p *panelKernels) {
+			fold := p.fold
+			p.fold = func(max, sum, blockMax, blockSum, alpha, beta []float32) {
+				fold(max, sum, blockMax, blockSum, alpha, beta)
+				peek(beta, len(beta))
+			}
+		}},
+	} {
+		p := reference(24)
+		x.spoil(p)
+		if err := checkMicro(p, casesOf(x.name)(p.lanes), newGuardedArena(t, x.place)); err == nil {
+			t.Errorf("%s: an access beside a slice, %v, went unnoticed", x.name, x.place)
+		} else {
+			t.Log(x.name, err)
+		}
+	}
+}
+
+// casesOf returns the cases of a kernel.
+func casesOf(kernel string) func(w int) []microCase {
+	for _, k := range microKernels {
+		if k.name == kernel {
+			return k.cases
+		}
+	}
+	panic("no kernel " + kernel)
+}

@@ -1,0 +1,30 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// TestMain lists the tiers, so that every test log says what was really tested.
+func TestMain(m *testing.M) {
+	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, Contract)
+	for _, t := range Tiers() {
+		if t.Runs {
+			fmt.Printf("attn: tier %s is tested\n", t.Name)
+		} else {
+			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, t.Reason)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// eachTier runs a test on every tier that this CPU can run.
+func eachTier(t *testing.T, test func(t *testing.T, tier *tier)) {
+	for i := range tiers {
+		if tiers[i].lacks() == "" {
+			t.Run("tier="+tiers[i].name, func(t *testing.T) { test(t, &tiers[i]) })
+		}
+	}
+}

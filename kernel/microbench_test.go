@@ -1,0 +1,122 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// BenchmarkMicro times every micro-kernel of every tier and width, with data in
+// cache, named for benchstat. The tiles report GFLOP/s, the others the time of
+// an element.
+func BenchmarkMicro(b *testing.B) {
+	eachKernels(func(tier string, p *panelKernels) {
+		for _, k := range microBenchmarks(p.lanes) {
+			name := fmt.Sprintf("kernel=%s/tier=%s/lanes=%d/%s", k.kernel, tier, p.lanes, k.shape)
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					k.call(p)
+				}
+				ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+				if k.flop > 0 {
+					b.ReportMetric(k.flop/ns, "GFLOP/s")
+				} else {
+					b.ReportMetric(ns/k.elements, "ns/elem")
+				}
+			})
+		}
+	})
+}
+
+type microBenchmark struct {
+	kernel, shape  string
+	flop, elements float64
+	call           func(p *panelKernels)
+}
+
+// microBenchmarks lists what to time on panels of w lanes. Calls may be
+// repeated: what they leave behind is as good an input.
+func microBenchmarks(w int) (list []microBenchmark) {
+	for _, d := range []int{64, 128} { // scores, then values
+		list = append(list, benchTile("tile", w, 256, d, rowsTight), benchTile("tile", w, d, 256, columnsTight))
+	}
+	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
+	list = append(list, benchMask(w), benchSoftmax(w), benchFold(w))
+	for _, d := range []int{64, 128} {
+		for _, n := range []int{w, 1} {
+			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
+		}
+	}
+	return list
+}
+
+// random returns n numbers between -2 and 2.
+func random(n int) []float32 {
+	r := rng(n)
+	x := make([]float32, n)
+	r.fill(x)
+	return x
+}
+
+func benchTile(kernel string, w, m, k int, a operand) microBenchmark {
+	rs, cs := a.strides(m, k)
+	x, y, z := random(m*k), random(k*w), make([]float32, m*w)
+	top, alpha, beta := make([]float32, w), filled(w, 0.5), filled(w, 0.25)
+	call := map[string]func(p *panelKernels){
+		"tile":     func(p *panelKernels) { p.tile(z, w, x, rs, cs, y, w, m, k, false) },
+		"tileMax":  func(p *panelKernels) { p.tileMax(z, w, x, rs, cs, y, w, m, k, top) },
+		"tileFold": func(p *panelKernels) { p.tileFold(z, w, x, rs, cs, y, w, m, k, alpha, beta) },
+	}[kernel]
+	return microBenchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*w), 0, call}
+}
+
+func benchMask(w int) microBenchmark {
+	s, top := random(blockKeys*w), filled(w, -inf32)
+	lo, hi := make([]int32, w), make([]int32, w)
+	for lane := range hi {
+		hi[lane] = int32(100 + lane)
+	}
+	return microBenchmark{"mask", "n=256", 0, float64(len(s)), func(p *panelKernels) {
+		p.mask(s, w, 0, blockKeys, lo, hi, top)
+	}}
+}
+
+// benchSoftmax turns weights into weights: under a maximum of 2 they stay
+// between 0 and 1.
+func benchSoftmax(w int) microBenchmark {
+	s, top, sum := random(blockKeys*w), filled(w, 2), make([]float32, w)
+	return microBenchmark{"softmax", "n=256", 0, float64(len(s)), func(p *panelKernels) {
+		p.softmax(s, w, blockKeys, top, sum)
+	}}
+}
+
+func benchFold(w int) microBenchmark {
+	top, sum, blockMax, blockSum := filled(w, 3), filled(w, 1), filled(w, 2), random(w)
+	alpha, beta := make([]float32, w), make([]float32, w)
+	return microBenchmark{"fold", "n=1", 0, float64(w), func(p *panelKernels) {
+		p.fold(top, sum, blockMax, blockSum, alpha, beta)
+	}}
+}
+
+func benchPack(w, n, d int) microBenchmark {
+	src, dst, off := random(w*d), make([]float32, w*d), rowsInOrder(w, n, d)
+	return microBenchmark{"pack", fmt.Sprintf("n=%d/d=%d", n, d), 0, float64(n * d), func(p *panelKernels) {
+		p.pack(dst, w, src, off, n, d, 0.125)
+	}}
+}
+
+func benchUnpack(w, n, d int) microBenchmark {
+	src, dst, off := random(w*d), make([]float32, w*d), rowsInOrder(w, n, d)
+	sum := filled(w, 3)
+	return microBenchmark{"unpack", fmt.Sprintf("n=%d/d=%d", n, d), 0, float64(n * d), func(p *panelKernels) {
+		p.unpack(dst, off, src, w, n, d, sum)
+	}}
+}
+
+// rowsInOrder returns offsets of n rows of d elements for w lanes.
+func rowsInOrder(w, n, d int) []int {
+	off := make([]int, w)
+	for lane := range off {
+		off[lane] = min(lane, n-1) * d
+	}
+	return off
+}

@@ -1,0 +1,82 @@
+package kernel
+
+// A panel is a set of query rows that travel together through the tile loop,
+// one row a lane. With the queries in the lanes every lane is its own
+// sequential chain of the numeric contract, whatever the vector width: that is
+// why all tiers agree bit for bit.
+//
+// Memory of a panel, w = lanes:
+//
+//	Q̂ᵀ [D][w]    packed, scaled queries
+//	S  [256][w]  scores of one key block, then its weights p
+//	Oᵀ [Dv][w]   running output
+//	max, sum [w] running maximum and sum of the softmax
+
+// panelKernels are the micro-kernels of one ISA for panels of one width. They
+// are the whole contract between the tile loop and an ISA: plain functions over
+// slices and ints, so that assigning an assembly stub or a fallback function to
+// a field is the compile-time check.
+//
+// Rules that hold for all of them:
+//
+//   - Nothing outside the elements named is read or written; nothing is assumed
+//     about alignment. Counts may be 0. Strides count elements.
+//   - The outputs do not overlap the inputs.
+//   - Every lane is computed by itself, in the order given, with one rounding
+//     per fma and per operation, on non-NaN values to the bit. Where a NaN
+//     arises only the fact is specified, not its payload or sign.
+//   - max(x, y) is "x if x > y, else y": a NaN in x is ignored here; it
+//     reaches the row through its weight.
+type panelKernels struct {
+	// lanes is the panel's width w. The lengths of max, sum, lo, hi, off, ...
+	// below are exactly w.
+	lanes int
+
+	// tile is the product of m rows of A with the k rows of B under them:
+	//
+	//	c[i·ldc+lane] = fma chain over x = 0..k-1 ascending, acc = fma(a[i·rs+x·cs], b[x·ldb+lane], acc)
+	//
+	// from +0, or from c itself if load is true. i < m, lane < w.
+	tile func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+
+	// tileMax is tile from +0 that also keeps the running maximum of every
+	// lane: max[lane] = max(c[i·ldc+lane], max[lane]), i ascending.
+	tileMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
+
+	// tileFold is tile from +0 folded into what c holds:
+	// c = fma(acc, beta[lane], c·alpha[lane]).
+	tileFold func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
+
+	// mask hides scores by select, for n rows of which the first is number j0:
+	// s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else becomes -Inf; then
+	// max[lane] = max(s[j·ld+lane], max[lane]).
+	mask func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
+
+	// softmax turns n rows of scores into weights in place:
+	// p = exp2(s - max[lane]), with 0 for a max of -Inf; sum[lane] is written:
+	// the sum of p, j ascending, from +0.
+	softmax func(s []float32, ld, n int, max, sum []float32)
+
+	// fold merges the statistics of a block into the running ones and hands
+	// out the factors for the output, all per lane:
+	//
+	//	m' = max(blockMax, max), z = m' with 0 for -Inf
+	//	alpha = exp2(max - z), beta = exp2(blockMax - z)
+	//	sum = fma(blockSum, beta, sum·alpha), max = m'
+	//
+	// A side that has seen no key (-Inf, sum 0) changes nothing in the other.
+	fold func(max, sum, blockMax, blockSum, alpha, beta []float32)
+
+	// pack transposes query rows into a panel and scales them:
+	// dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. The rows are those of the
+	// first n lanes, 1 ≤ n ≤ w; off repeats its n-th entry after that, and the
+	// lanes from n on hold any of the n rows.
+	pack func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)
+
+	// unpack finishes a panel and transposes it back into rows:
+	// dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), inv = 1/sum[lane], or 0 for
+	// a sum of 0; for the first n lanes; off repeats its n-th entry after that
+	// (and a row may be written more than once, with equal bits). Bit lane of the result tells that
+	// the row holds a NaN; bits from n on mean nothing.
+	unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
+}

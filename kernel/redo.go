@@ -1,0 +1,86 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+)
+
+// A hidden key has weight 0, and 0 times a hidden value is 0 unless that value
+// is NaN or Inf. Instead of guarding every product, rows that end as NaN are
+// looked at again: that costs nothing while all is finite.
+
+// canonicalNaN is the NaN of every NaN row.
+var canonicalNaN = math.Float32frombits(0x7FC00000)
+
+// finishNaN settles a row of p that holds a NaN. If its sum is one, a score that
+// it sees was NaN or +Inf, as hidden scores are replaced before the softmax.
+// Otherwise the NaN came in with the values, maybe with hidden ones.
+func (w *workspace) finishNaN(j *job, p *panel, lane int) {
+	r := p.row + lane
+	if s := p.sum[lane]; s == s && !p.exact {
+		w.redo(j, p.unit, r)
+		return
+	}
+	at := j.out.at(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
+	out := j.out.f32[at : at+j.dv()]
+	for e := range out {
+		out[e] = canonicalNaN
+	}
+}
+
+// redo does row r of a unit again, in a panel of its own and with the keys alone
+// that it sees. The bits of a row do not depend on its panel, so that nothing
+// else changes.
+func (w *workspace) redo(j *job, u unit, r int) {
+	p := &w.single
+	width := j.kernels(1).lanes
+	p.fit(j, width)
+	if len(w.partial) < width*j.dv() {
+		w.partial = aligned(width * j.dv())
+	}
+	w.begin(j, p, u, r, 1)
+	p.exact = true
+	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi; lo += blockKeys {
+		w.block(j, p, lo)
+	}
+	w.finish(j, p)
+}
+
+// findRuns finds the keys of a block that the only row of an exact panel sees:
+// those with a score above -Inf, or NaN.
+func (w *workspace) findRuns(lanes, n int) {
+	w.runs = w.runs[:0]
+	hidden := true
+	for i := range n {
+		if was := hidden; w.scores[i*lanes] == negInf[0] {
+			hidden = true
+		} else if hidden = false; was {
+			w.runs = append(w.runs, span{i, i + 1})
+		} else {
+			w.runs[len(w.runs)-1].hi = i + 1
+		}
+	}
+}
+
+// weighRuns is weigh with the keys of w.runs alone.
+func (w *workspace) weighRuns(j *job, p *panel, keys span) {
+	lanes, dv, cs := p.kern.lanes, j.dv(), j.v.stride[2]
+	o := w.partial
+	if !p.started {
+		o = p.o
+	}
+	clear(o[:lanes*dv])
+	for _, r := range w.runs {
+		n := r.hi - r.lo
+		v := j.rowsOf(&j.v, p.unit, keys.lo+r.lo, n)
+		p.kern.tile(o, lanes, v, 1, cs, w.scores[r.lo*lanes:], lanes, dv, n, true)
+	}
+	if !p.started {
+		return
+	}
+	for e := range dv {
+		x := &p.o[e*lanes]
+		*x = fallback.FMA(o[e*lanes], w.beta[0], float32(*x*w.alpha[0]))
+	}
+}

@@ -1,0 +1,89 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// A tier is one implementation of the micro-kernels, for one ISA. It inherits
+// nothing silently: what it has is listed in its entry.
+type tier struct {
+	name string
+
+	// lacks returns what this CPU lacks to run the tier, "" if nothing.
+	lacks func() string
+
+	// panels are the panel widths that the tier has kernels for, narrowest
+	// first; main is the width that fills a matrix best.
+	panels []panelKernels
+	main   func() int
+}
+
+// tiers lists all tiers of this architecture, best first. The last, generic,
+// runs everywhere.
+var tiers = append(archTiers(), genericTier())
+
+// TierInfo describes one tier of this build.
+type TierInfo struct {
+	Name    string
+	Runs    bool   // whether this CPU can run it
+	Reason  string // why it can't run
+	Default bool   // whether calls that name no tier use it
+	Widths  []int  // the panel widths it has kernels for, in query rows
+}
+
+// Tiers lists the tiers of this build, best first, and what keeps the others
+// from running here.
+func Tiers() []TierInfo {
+	def, _ := defaultTier()
+	infos := make([]TierInfo, len(tiers))
+	for i := range tiers {
+		t := &tiers[i]
+		reason := t.lacks()
+		infos[i] = TierInfo{Name: t.name, Runs: reason == "", Reason: reason, Default: t == def}
+		for _, p := range t.panels {
+			infos[i].Widths = append(infos[i].Widths, p.lanes)
+		}
+	}
+	return infos
+}
+
+// tierFor returns the tier that a call with Options.Tier = name runs on.
+func tierFor(name string) (*tier, error) {
+	if name == "" {
+		return defaultTier()
+	}
+	return namedTier(name, "Options.Tier")
+}
+
+// defaultTier is the one that ATTN_TIER names, or else the best that runs.
+var defaultTier = sync.OnceValues(func() (*tier, error) {
+	if name := os.Getenv("ATTN_TIER"); name != "" {
+		return namedTier(name, "ATTN_TIER")
+	}
+	for i := range tiers {
+		if tiers[i].lacks() == "" {
+			return &tiers[i], nil
+		}
+	}
+	panic("attn: generic runs everywhere")
+})
+
+func namedTier(name, source string) (*tier, error) {
+	for i := range tiers {
+		if tiers[i].name != name {
+			continue
+		}
+		if lacks := tiers[i].lacks(); lacks != "" {
+			return nil, &TierError{name, source, "cannot run: " + lacks}
+		}
+		return &tiers[i], nil
+	}
+	names := make([]string, len(tiers))
+	for i := range tiers {
+		names[i] = tiers[i].name
+	}
+	return nil, &TierError{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names, ", "))}
+}

@@ -1,0 +1,77 @@
+//go:build amd64 && !purego
+
+package kernel
+
+import (
+	"strings"
+
+	"github.com/attn-go/attn/asm"
+	"github.com/klauspost/cpuid/v2"
+)
+
+// archTiers lists the assembly tiers of amd64, best first. Both include a
+// panel of 8 lanes, so that few queries do not pay for 16.
+func archTiers() []tier {
+	return []tier{
+		{
+			name:  "avx512",
+			lacks: lacking(cpuid.AVX512F, cpuid.AVX512VL, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX2, cpuid.FMA3),
+			panels: []panelKernels{
+				avx2(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
+				avx512(16, asm.Tile1AVX512, asm.TileMax1AVX512, asm.TileFold1AVX512),
+				avx512(32, asm.Tile2AVX512, asm.TileMax2AVX512, asm.TileFold2AVX512),
+				avx512(48, asm.Tile3AVX512, asm.TileMax3AVX512, asm.TileFold3AVX512),
+				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
+			},
+			main: func() int { return 64 },
+		},
+		{
+			name:  "avx2",
+			lacks: lacking(cpuid.AVX2, cpuid.FMA3),
+			panels: []panelKernels{
+				avx2(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
+				avx2(16, asm.Tile2AVX2, asm.TileMax2AVX2, asm.TileFold2AVX2),
+				avx2(24, asm.Tile3AVX2, asm.TileMax3AVX2, asm.TileFold3AVX2),
+			},
+			main: func() int { return 16 },
+		},
+	}
+}
+
+type (
+	tileFunc     = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+	tileMaxFunc  = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
+	tileFoldFunc = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
+)
+
+func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
+	return panelKernels{
+		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
+		mask: asm.MaskAVX512, softmax: asm.SoftmaxAVX512, fold: asm.FoldAVX512,
+		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
+	}
+}
+
+func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
+	return panelKernels{
+		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
+		mask: asm.MaskAVX2, softmax: asm.SoftmaxAVX2, fold: asm.FoldAVX2,
+		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
+	}
+}
+
+// lacking returns a function that names those of the features that this CPU,
+// or its operating system, lacks.
+func lacking(features ...cpuid.FeatureID) func() string {
+	var missing []string
+	for _, f := range features {
+		if !cpuid.CPU.Supports(f) {
+			missing = append(missing, f.String())
+		}
+	}
+	reason := ""
+	if missing != nil {
+		reason = "the CPU lacks " + strings.Join(missing, ", ")
+	}
+	return func() string { return reason }
+}

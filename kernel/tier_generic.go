@@ -1,0 +1,24 @@
+package kernel
+
+import "github.com/attn-go/attn/fallback"
+
+// genericTier is plain Go: it runs everywhere and defines what the others must
+// equal.
+func genericTier() tier {
+	return tier{
+		name:  "generic",
+		lacks: func() string { return "" },
+		panels: []panelKernels{{
+			lanes:    fallback.Lanes,
+			tile:     fallback.Tile,
+			tileMax:  fallback.TileMax,
+			tileFold: fallback.TileFold,
+			mask:     fallback.Mask,
+			softmax:  fallback.Softmax,
+			fold:     fallback.Fold,
+			pack:     fallback.Pack,
+			unpack:   fallback.Unpack,
+		}},
+		main: func() int { return fallback.Lanes },
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 || purego
+
+package kernel
+
+// archTiers is empty: no assembly for this architecture, or none wanted.
+func archTiers() []tier { return nil }

@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+)
+
+// validate reports the first argument that does not fit. Nothing has been read
+// from or written to the tensors' data by then.
+func validate(out, q, k, v *Tensor, opts *Options) error {
+	// Names and tensors in one struct would make the tensors escape.
+	names := [...]string{"q", "k", "v", "out"}
+	for i, t := range [...]*Tensor{q, k, v, out} {
+		if err := t.check(names[i]); err != nil {
+			return err
+		}
+	}
+	if err := checkShapes(out, q, k, v); err != nil {
+		return err
+	}
+	if err := out.checkDistinct(); err != nil {
+		return err
+	}
+	for i, t := range [...]*Tensor{q, k, v} {
+		if out.overlaps(t) {
+			return &ArgumentError{"out", "memory that overlaps " + names[i], "memory of its own"}
+		}
+	}
+	return opts.check(q.shape[0], k.shape[2])
+}
+
+// check reports dimensions and strides that are not valid by themselves or that
+// leave the slice.
+func (t *Tensor) check(name string) error {
+	for _, n := range t.shape[:3] {
+		if n < 0 {
+			return &ArgumentError{name, t.describe(), "no negative dimension"}
+		}
+	}
+	if t.shape[3] < 1 {
+		return &ArgumentError{name, t.describe(), "a head size of at least 1"}
+	}
+	for i, s := range t.stride {
+		if s < 0 && t.shape[i] > 1 {
+			return &ArgumentError{name, t.describe(), "no negative stride"}
+		}
+	}
+	if n := t.extent(); n > len(t.f32) {
+		return &ArgumentError{name, t.describe(), fmt.Sprintf("a slice of at least %s elements", sizeString(n))}
+	}
+	return nil
+}
+
+func sizeString(n int) string {
+	if n == math.MaxInt {
+		return "more than any slice can hold:"
+	}
+	return fmt.Sprint(n)
+}
+
+// describe names the tensor's shape, strides and slice length.
+func (t *Tensor) describe() string {
+	return fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.shape, t.stride, len(t.f32))
+}
+
+func checkShapes(out, q, k, v *Tensor) error {
+	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], q.shape[3]
+	kv, keys, dv := k.shape[1], k.shape[2], v.shape[3]
+	if k.shape[0] != b || k.shape[3] != d {
+		return &ArgumentError{"k", k.describe(), fmt.Sprintf("batch %d and head size %d as q has it", b, d)}
+	}
+	if kv == 0 && h != 0 || kv != 0 && h%kv != 0 {
+		return &ArgumentError{"k", k.describe(), fmt.Sprintf("a number of heads that divides q's %d", h)}
+	}
+	if want := [4]int{b, kv, keys, dv}; v.shape != want {
+		return &ArgumentError{"v", v.describe(), fmt.Sprintf("batch %d, %d heads and length %d as k has it", b, kv, keys)}
+	}
+	if want := [4]int{b, h, l, dv}; out.shape != want {
+		return &ArgumentError{"out", out.describe(), fmt.Sprintf("shape %v, q's with v's head size", want)}
+	}
+	return nil
+}
+
+// checkDistinct reports an output two of whose elements may share an address.
+// The strides must nest: sorted, each reaches beyond all that lies inside it.
+func (t *Tensor) checkDistinct() error {
+	if slices.Contains(t.shape[:], 0) {
+		return nil
+	}
+	order := [3]int{0, 1, 2}
+	slices.SortFunc(order[:], func(x, y int) int { return t.stride[x] - t.stride[y] })
+	inner := t.shape[3]
+	for _, i := range order {
+		if t.shape[i] == 1 {
+			continue
+		}
+		if t.stride[i] < inner {
+			return &ArgumentError{"out", t.describe(), "strides under which no two elements overlap"}
+		}
+		inner += (t.shape[i] - 1) * t.stride[i]
+	}
+	return nil
+}
+
+// overlaps tells whether the memory from the first to the last element of t
+// meets that of u.
+func (t *Tensor) overlaps(u *Tensor) bool {
+	n, m := t.extent(), u.extent()
+	if n == 0 || m == 0 {
+		return false
+	}
+	p := uintptr(unsafe.Pointer(unsafe.SliceData(t.f32)))
+	r := uintptr(unsafe.Pointer(unsafe.SliceData(u.f32)))
+	const size = unsafe.Sizeof(float32(0))
+	return p < r+uintptr(m)*size && r < p+uintptr(n)*size
+}
+
+func (o *Options) check(batch, keys int) error {
+	if s := float64(o.Scale); math.IsNaN(s) || math.IsInf(s, 0) {
+		return &ArgumentError{"Options.Scale", fmt.Sprint(s), "a finite number, or 0 for 1/√D"}
+	}
+	if o.Threads < 0 {
+		return &ArgumentError{"Options.Threads", fmt.Sprint(o.Threads), "at least 1, or 0 for all"}
+	}
+	return o.Mask.check(batch, keys)
+}
