@@ -106,9 +106,9 @@ tile12:
 tile12zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -217,9 +217,9 @@ tile11:
 tile11zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -322,9 +322,9 @@ tile10:
 tile10zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -419,9 +419,9 @@ tile9:
 tile9zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -509,9 +509,9 @@ tile8:
 tile8zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -591,9 +591,9 @@ tile7:
 tile7zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -668,9 +668,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -737,9 +737,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -799,9 +799,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -853,9 +853,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -901,9 +901,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -941,9 +941,31 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -1035,9 +1057,9 @@ tile12:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -1132,9 +1154,9 @@ tile11:
 	VXORPS  Y10, Y10, Y10
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -1224,9 +1246,9 @@ tile10:
 	VXORPS  Y9, Y9, Y9
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -1309,9 +1331,9 @@ tile9:
 	VXORPS  Y8, Y8, Y8
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -1388,9 +1410,9 @@ tile8:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -1460,9 +1482,9 @@ tile7:
 	VXORPS  Y6, Y6, Y6
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -1528,9 +1550,9 @@ tile6:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -1589,9 +1611,9 @@ tile5:
 	VXORPS  Y4, Y4, Y4
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -1644,9 +1666,9 @@ tile4:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -1692,9 +1714,9 @@ tile3:
 	VXORPS  Y2, Y2, Y2
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -1735,9 +1757,9 @@ tile2:
 	VXORPS  Y1, Y1, Y1
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -1771,9 +1793,31 @@ tile1:
 	VXORPS  Y0, Y0, Y0
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -1869,9 +1913,9 @@ tile12:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -1989,9 +2033,9 @@ tile11:
 	VXORPS  Y10, Y10, Y10
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -2102,9 +2146,9 @@ tile10:
 	VXORPS  Y9, Y9, Y9
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -2206,9 +2250,9 @@ tile9:
 	VXORPS  Y8, Y8, Y8
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -2302,9 +2346,9 @@ tile8:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -2389,9 +2433,9 @@ tile7:
 	VXORPS  Y6, Y6, Y6
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -2470,9 +2514,9 @@ tile6:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -2542,9 +2586,9 @@ tile5:
 	VXORPS  Y4, Y4, Y4
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -2606,9 +2650,9 @@ tile4:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -2661,9 +2705,9 @@ tile3:
 	VXORPS  Y2, Y2, Y2
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -2709,9 +2753,9 @@ tile2:
 	VXORPS  Y1, Y1, Y1
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -2748,9 +2792,31 @@ tile1:
 	VXORPS  Y0, Y0, Y0
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Y1
+	VFMADD231PS  (R15), Y1, Y0
+	VBROADCASTSS (R14)(BX*1), Y1
+	VFMADD231PS  (R15)(SI*1), Y1, Y0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -2857,9 +2923,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -2949,9 +3015,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -3030,9 +3096,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -3099,9 +3165,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -3158,9 +3224,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -3205,9 +3271,35 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -3287,9 +3379,9 @@ tile6:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -3374,9 +3466,9 @@ tile5:
 	VXORPS  Y9, Y9, Y9
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -3451,9 +3543,9 @@ tile4:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -3517,9 +3609,9 @@ tile3:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -3574,9 +3666,9 @@ tile2:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -3620,9 +3712,35 @@ tile1:
 	VXORPS  Y1, Y1, Y1
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -3709,9 +3827,9 @@ tile6:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -3817,9 +3935,9 @@ tile5:
 	VXORPS  Y9, Y9, Y9
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -3911,9 +4029,9 @@ tile4:
 	VXORPS  Y7, Y7, Y7
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -3990,9 +4108,9 @@ tile3:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -4056,9 +4174,9 @@ tile2:
 	VXORPS  Y3, Y3, Y3
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -4107,9 +4225,35 @@ tile1:
 	VXORPS  Y1, Y1, Y1
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	VBROADCASTSS (R11)(BX*1), Y2
+	VFMADD231PS  (R12)(SI*1), Y2, Y0
+	VFMADD231PS  32(R12)(SI*1), Y2, Y1
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -4215,9 +4359,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile4done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile4step:
@@ -4299,9 +4443,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile3done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile3step:
@@ -4369,9 +4513,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile2done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile2step:
@@ -4423,9 +4567,39 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
+	SUBQ    $0x04, R9
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	SUBQ         $0x04, R9
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R9
 	TESTQ   R9, R9
 	JZ      tile1done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile1step:
@@ -4503,9 +4677,9 @@ tile4:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile4done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile4step:
@@ -4587,9 +4761,9 @@ tile3:
 	VXORPS  Y8, Y8, Y8
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile3done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile3step:
@@ -4658,9 +4832,9 @@ tile2:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile2done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile2step:
@@ -4714,9 +4888,39 @@ tile1:
 	VXORPS  Y2, Y2, Y2
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
+	SUBQ    $0x04, R9
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	SUBQ         $0x04, R9
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R9
 	TESTQ   R9, R9
 	JZ      tile1done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile1step:
@@ -4804,9 +5008,9 @@ tile4:
 	VXORPS  Y11, Y11, Y11
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile4done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile4step:
@@ -4907,9 +5111,9 @@ tile3:
 	VXORPS  Y8, Y8, Y8
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile3done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile3step:
@@ -4991,9 +5195,9 @@ tile2:
 	VXORPS  Y5, Y5, Y5
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
 	TESTQ   R9, R9
 	JZ      tile2done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile2step:
@@ -5054,9 +5258,39 @@ tile1:
 	VXORPS  Y2, Y2, Y2
 	MOVQ    k+112(FP), R9
 	MOVQ    b_base+72(FP), R11
+	MOVQ    AX, R10
+	SUBQ    $0x04, R9
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R11), Y3, Y0
+	VFMADD231PS  32(R11), Y3, Y1
+	VFMADD231PS  64(R11), Y3, Y2
+	VBROADCASTSS (R10)(BX*1), Y3
+	VFMADD231PS  (R11)(SI*1), Y3, Y0
+	VFMADD231PS  32(R11)(SI*1), Y3, Y1
+	VFMADD231PS  64(R11)(SI*1), Y3, Y2
+	LEAQ         (R10)(BX*2), R10
+	LEAQ         (R11)(SI*2), R11
+	SUBQ         $0x04, R9
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R9
 	TESTQ   R9, R9
 	JZ      tile1done
-	MOVQ    AX, R10
 	PCALIGN $0x20
 
 tile1step:
@@ -5536,6 +5770,31 @@ packdone:
 single:
 	MOVQ (BX), BX
 	LEAQ (DX)(BX*4), DX
+	LEAQ (CX)(CX*2), BX
+	SUBQ $0x04, DI
+	JL   numbers
+
+fournumbers:
+	VBROADCASTSS (DX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VBROADCASTSS 4(DX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)(CX*1)
+	VBROADCASTSS 8(DX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)(CX*2)
+	VBROADCASTSS 12(DX), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)(BX*1)
+	ADDQ         $0x10, DX
+	LEAQ         (AX)(CX*4), AX
+	SUBQ         $0x04, DI
+	JGE          fournumbers
+
+numbers:
+	ADDQ $0x04, DI
+	JZ   done
 
 number:
 	VBROADCASTSS (DX), Y1
@@ -5686,33 +5945,64 @@ done:
 
 scalars:
 	XORQ R10, R10
+	LEAQ (BX)(BX*2), R11
 
 lane:
-	LEAQ   (DX)(R10*4), R11
-	MOVQ   (CX)(R10*8), R12
-	LEAQ   (AX)(R12*4), R12
-	MOVQ   DI, R13
-	VXORPS X1, X1, X1
-	VXORPS X0, X0, X0
-	MOVL   (SI)(R10*4), R14
-	SHLL   $0x01, R14
-	JZ     number
-	VMOVSS const3f800000AVX2<>+0(SB), X0
-	VDIVSS (SI)(R10*4), X0, X0
+	LEAQ    (DX)(R10*4), R12
+	MOVQ    (CX)(R10*8), R13
+	LEAQ    (AX)(R13*4), R13
+	MOVQ    DI, R14
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X0, X0, X0
+	MOVL    (SI)(R10*4), R15
+	SHLL    $0x01, R15
+	JZ      inverse
+	VMOVSS  const3f800000AVX2<>+0(SB), X0
+	VDIVSS  (SI)(R10*4), X0, X0
+	VSHUFPS $0x00, X0, X0, X0
+
+inverse:
+	SUBQ $0x04, R14
+	JL   numbers
+
+fournumbers:
+	VMOVSS    (R12), X3
+	VINSERTPS $0x10, (R12)(BX*1), X3, X3
+	VINSERTPS $0x20, (R12)(BX*2), X3, X3
+	VINSERTPS $0x30, (R12)(R11*1), X3, X3
+	VMULPS    X0, X3, X3
+	VADDPS    X1, X3, X3
+	VMOVUPS   X3, (R13)
+	VCMPPS    $0x03, X3, X3, X3
+	VORPS     X3, X2, X2
+	ADDQ      $0x10, R13
+	LEAQ      (R12)(BX*4), R12
+	SUBQ      $0x04, R14
+	JGE       fournumbers
+
+numbers:
+	ADDQ $0x04, R14
+	JZ   next
 
 number:
-	VMULSS   (R11), X0, X2
-	VADDSS   X1, X2, X2
-	VMOVSS   X2, (R12)
-	VUCOMISS X2, X2
-	JPC      next
-	BTSQ     R10, R8
+	VMULSS (R12), X0, X3
+	VADDSS X1, X3, X3
+	VMOVSS X3, (R13)
+	VCMPPS $0x03, X3, X3, X3
+	VORPS  X3, X2, X2
+	ADDQ   $0x04, R13
+	ADDQ   BX, R12
+	DECQ   R14
+	JNZ    number
 
 next:
-	ADDQ BX, R11
-	ADDQ $0x04, R12
-	DECQ R13
-	JNZ  number
+	VMOVMSKPS X2, R13
+	TESTL     R13, R13
+	JZ        finite
+	BTSQ      R10, R8
+
+finite:
 	INCQ R10
 	CMPQ R10, R9
 	JL   lane

@@ -106,9 +106,9 @@ tile12:
 tile12zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -205,9 +205,9 @@ tile11:
 tile11zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -299,9 +299,9 @@ tile10:
 tile10zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -386,9 +386,9 @@ tile9:
 tile9zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -467,9 +467,9 @@ tile8:
 tile8zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -541,9 +541,9 @@ tile7:
 tile7zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -611,9 +611,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -674,9 +674,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -731,9 +731,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -781,9 +781,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -826,9 +826,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -864,9 +864,31 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -957,9 +979,9 @@ tile12:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -1042,9 +1064,9 @@ tile11:
 	VXORPS  Z10, Z10, Z10
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -1123,9 +1145,9 @@ tile10:
 	VXORPS  Z9, Z9, Z9
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -1198,9 +1220,9 @@ tile9:
 	VXORPS  Z8, Z8, Z8
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -1268,9 +1290,9 @@ tile8:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -1332,9 +1354,9 @@ tile7:
 	VXORPS  Z6, Z6, Z6
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -1393,9 +1415,9 @@ tile6:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -1448,9 +1470,9 @@ tile5:
 	VXORPS  Z4, Z4, Z4
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -1498,9 +1520,9 @@ tile4:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -1542,9 +1564,9 @@ tile3:
 	VXORPS  Z2, Z2, Z2
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -1582,9 +1604,9 @@ tile2:
 	VXORPS  Z1, Z1, Z1
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -1616,9 +1638,31 @@ tile1:
 	VXORPS  Z0, Z0, Z0
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -1713,9 +1757,9 @@ tile12:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile12done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile12step:
@@ -1821,9 +1865,9 @@ tile11:
 	VXORPS  Z10, Z10, Z10
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile11done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile11step:
@@ -1923,9 +1967,9 @@ tile10:
 	VXORPS  Z9, Z9, Z9
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile10done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile10step:
@@ -2017,9 +2061,9 @@ tile9:
 	VXORPS  Z8, Z8, Z8
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile9done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile9step:
@@ -2104,9 +2148,9 @@ tile8:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile8done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile8step:
@@ -2183,9 +2227,9 @@ tile7:
 	VXORPS  Z6, Z6, Z6
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile7done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile7step:
@@ -2257,9 +2301,9 @@ tile6:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile6done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile6step:
@@ -2323,9 +2367,9 @@ tile5:
 	VXORPS  Z4, Z4, Z4
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile5done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile5step:
@@ -2382,9 +2426,9 @@ tile4:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile4done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile4step:
@@ -2433,9 +2477,9 @@ tile3:
 	VXORPS  Z2, Z2, Z2
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile3done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile3step:
@@ -2478,9 +2522,9 @@ tile2:
 	VXORPS  Z1, Z1, Z1
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
 	TESTQ   R13, R13
 	JZ      tile2done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile2step:
@@ -2515,9 +2559,31 @@ tile1:
 	VXORPS  Z0, Z0, Z0
 	MOVQ    k+112(FP), R13
 	MOVQ    b_base+72(FP), R15
+	MOVQ    AX, R14
+	SUBQ    $0x04, R13
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	VBROADCASTSS (R14)(BX*1), Z1
+	VFMADD231PS  (R15)(SI*1), Z1, Z0
+	LEAQ         (R14)(BX*2), R14
+	LEAQ         (R15)(SI*2), R15
+	SUBQ         $0x04, R13
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R13
 	TESTQ   R13, R13
 	JZ      tile1done
-	MOVQ    AX, R14
 	PCALIGN $0x20
 
 tile1step:
@@ -2638,9 +2704,9 @@ tile8:
 tile8zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -2751,9 +2817,9 @@ tile7:
 tile7zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -2855,9 +2921,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -2947,9 +3013,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -3028,9 +3094,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -3097,9 +3163,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -3156,9 +3222,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -3203,9 +3269,35 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -3294,9 +3386,9 @@ tile8:
 	VXORPS  Z15, Z15, Z15
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -3400,9 +3492,9 @@ tile7:
 	VXORPS  Z13, Z13, Z13
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -3498,9 +3590,9 @@ tile6:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -3585,9 +3677,9 @@ tile5:
 	VXORPS  Z9, Z9, Z9
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -3662,9 +3754,9 @@ tile4:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -3728,9 +3820,9 @@ tile3:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -3785,9 +3877,9 @@ tile2:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -3831,9 +3923,35 @@ tile1:
 	VXORPS  Z1, Z1, Z1
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -3929,9 +4047,9 @@ tile8:
 	VXORPS  Z15, Z15, Z15
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -4064,9 +4182,9 @@ tile7:
 	VXORPS  Z13, Z13, Z13
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -4187,9 +4305,9 @@ tile6:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -4295,9 +4413,9 @@ tile5:
 	VXORPS  Z9, Z9, Z9
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -4389,9 +4507,9 @@ tile4:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -4468,9 +4586,9 @@ tile3:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -4534,9 +4652,9 @@ tile2:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -4585,9 +4703,35 @@ tile1:
 	VXORPS  Z1, Z1, Z1
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	VBROADCASTSS (R12)(BX*1), Z2
+	VFMADD231PS  (R13)(SI*1), Z2, Z0
+	VFMADD231PS  64(R13)(SI*1), Z2, Z1
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -4731,9 +4875,9 @@ tile8:
 tile8zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -4875,9 +5019,9 @@ tile7:
 tile7zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -5006,9 +5150,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -5121,9 +5265,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -5221,9 +5365,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -5305,9 +5449,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -5375,9 +5519,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -5429,9 +5573,39 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -5531,9 +5705,9 @@ tile8:
 	VXORPS  Z23, Z23, Z23
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -5671,9 +5845,9 @@ tile7:
 	VXORPS  Z20, Z20, Z20
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -5799,9 +5973,9 @@ tile6:
 	VXORPS  Z17, Z17, Z17
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -5912,9 +6086,9 @@ tile5:
 	VXORPS  Z14, Z14, Z14
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -6011,9 +6185,9 @@ tile4:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -6095,9 +6269,9 @@ tile3:
 	VXORPS  Z8, Z8, Z8
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -6166,9 +6340,9 @@ tile2:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -6222,9 +6396,39 @@ tile1:
 	VXORPS  Z2, Z2, Z2
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -6334,9 +6538,9 @@ tile8:
 	VXORPS  Z23, Z23, Z23
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile8done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile8step:
@@ -6517,9 +6721,9 @@ tile7:
 	VXORPS  Z20, Z20, Z20
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile7done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile7step:
@@ -6682,9 +6886,9 @@ tile6:
 	VXORPS  Z17, Z17, Z17
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile6done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile6step:
@@ -6826,9 +7030,9 @@ tile5:
 	VXORPS  Z14, Z14, Z14
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile5done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile5step:
@@ -6950,9 +7154,9 @@ tile4:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile4done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile4step:
@@ -7053,9 +7257,9 @@ tile3:
 	VXORPS  Z8, Z8, Z8
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile3done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile3step:
@@ -7137,9 +7341,9 @@ tile2:
 	VXORPS  Z5, Z5, Z5
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
 	TESTQ   R11, R11
 	JZ      tile2done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile2step:
@@ -7200,9 +7404,39 @@ tile1:
 	VXORPS  Z2, Z2, Z2
 	MOVQ    k+112(FP), R11
 	MOVQ    b_base+72(FP), R13
+	MOVQ    AX, R12
+	SUBQ    $0x04, R11
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12)(BX*1), Z3
+	VFMADD231PS  (R13)(SI*1), Z3, Z0
+	VFMADD231PS  64(R13)(SI*1), Z3, Z1
+	VFMADD231PS  128(R13)(SI*1), Z3, Z2
+	LEAQ         (R12)(BX*2), R12
+	LEAQ         (R13)(SI*2), R13
+	SUBQ         $0x04, R11
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R11
 	TESTQ   R11, R11
 	JZ      tile1done
-	MOVQ    AX, R12
 	PCALIGN $0x20
 
 tile1step:
@@ -7345,9 +7579,9 @@ tile6:
 tile6zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -7483,9 +7717,9 @@ tile5:
 tile5zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -7602,9 +7836,9 @@ tile4:
 tile4zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -7701,9 +7935,9 @@ tile3:
 tile3zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -7782,9 +8016,9 @@ tile2:
 tile2zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -7843,9 +8077,43 @@ tile1:
 tile1zero:
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -7943,9 +8211,9 @@ tile6:
 	VXORPS  Z23, Z23, Z23
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -8082,9 +8350,9 @@ tile5:
 	VXORPS  Z19, Z19, Z19
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -8203,9 +8471,9 @@ tile4:
 	VXORPS  Z15, Z15, Z15
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -8305,9 +8573,9 @@ tile3:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -8390,9 +8658,9 @@ tile2:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -8456,9 +8724,43 @@ tile1:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -8569,9 +8871,9 @@ tile6:
 	VXORPS  Z23, Z23, Z23
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile6done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile6step:
@@ -8749,9 +9051,9 @@ tile5:
 	VXORPS  Z19, Z19, Z19
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile5done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile5step:
@@ -8903,9 +9205,9 @@ tile4:
 	VXORPS  Z15, Z15, Z15
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile4done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile4step:
@@ -9030,9 +9332,9 @@ tile3:
 	VXORPS  Z11, Z11, Z11
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile3done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile3step:
@@ -9132,9 +9434,9 @@ tile2:
 	VXORPS  Z7, Z7, Z7
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
 	TESTQ   R10, R10
 	JZ      tile2done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile2step:
@@ -9207,9 +9509,43 @@ tile1:
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R10
 	MOVQ    b_base+72(FP), R12
+	MOVQ    AX, R11
+	SUBQ    $0x04, R10
+	JL      tile1fewer
+	PCALIGN $0x20
+
+tile1four:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	VBROADCASTSS (R11)(BX*1), Z4
+	VFMADD231PS  (R12)(SI*1), Z4, Z0
+	VFMADD231PS  64(R12)(SI*1), Z4, Z1
+	VFMADD231PS  128(R12)(SI*1), Z4, Z2
+	VFMADD231PS  192(R12)(SI*1), Z4, Z3
+	LEAQ         (R11)(BX*2), R11
+	LEAQ         (R12)(SI*2), R12
+	SUBQ         $0x04, R10
+	JGE          tile1four
+
+tile1fewer:
+	ADDQ    $0x04, R10
 	TESTQ   R10, R10
 	JZ      tile1done
-	MOVQ    AX, R11
 	PCALIGN $0x20
 
 tile1step:
@@ -9896,6 +10232,31 @@ packdone:
 single:
 	MOVQ (BX), BX
 	LEAQ (DX)(BX*4), DX
+	LEAQ (CX)(CX*2), BX
+	SUBQ $0x04, DI
+	JL   numbers
+
+fournumbers:
+	VBROADCASTSS (DX), Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)
+	VBROADCASTSS 4(DX), Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)(CX*1)
+	VBROADCASTSS 8(DX), Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)(CX*2)
+	VBROADCASTSS 12(DX), Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (AX)(BX*1)
+	ADDQ         $0x10, DX
+	LEAQ         (AX)(CX*4), AX
+	SUBQ         $0x04, DI
+	JGE          fournumbers
+
+numbers:
+	ADDQ $0x04, DI
+	JZ   done
 
 number:
 	VBROADCASTSS (DX), Z1
@@ -10062,33 +10423,64 @@ done:
 
 scalars:
 	XORQ R10, R10
+	LEAQ (BX)(BX*2), R11
 
 lane:
-	LEAQ   (DX)(R10*4), R11
-	MOVQ   (CX)(R10*8), R12
-	LEAQ   (AX)(R12*4), R12
-	MOVQ   DI, R13
-	VXORPS X1, X1, X1
-	VXORPS X0, X0, X0
-	MOVL   (SI)(R10*4), R14
-	SHLL   $0x01, R14
-	JZ     number
-	VMOVSS const3f800000AVX512<>+0(SB), X0
-	VDIVSS (SI)(R10*4), X0, X0
+	LEAQ    (DX)(R10*4), R12
+	MOVQ    (CX)(R10*8), R13
+	LEAQ    (AX)(R13*4), R13
+	MOVQ    DI, R14
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X0, X0, X0
+	MOVL    (SI)(R10*4), R15
+	SHLL    $0x01, R15
+	JZ      inverse
+	VMOVSS  const3f800000AVX512<>+0(SB), X0
+	VDIVSS  (SI)(R10*4), X0, X0
+	VSHUFPS $0x00, X0, X0, X0
+
+inverse:
+	SUBQ $0x04, R14
+	JL   numbers
+
+fournumbers:
+	VMOVSS    (R12), X3
+	VINSERTPS $0x10, (R12)(BX*1), X3, X3
+	VINSERTPS $0x20, (R12)(BX*2), X3, X3
+	VINSERTPS $0x30, (R12)(R11*1), X3, X3
+	VMULPS    X0, X3, X3
+	VADDPS    X1, X3, X3
+	VMOVUPS   X3, (R13)
+	VCMPPS    $0x03, X3, X3, X3
+	VORPS     X3, X2, X2
+	ADDQ      $0x10, R13
+	LEAQ      (R12)(BX*4), R12
+	SUBQ      $0x04, R14
+	JGE       fournumbers
+
+numbers:
+	ADDQ $0x04, R14
+	JZ   next
 
 number:
-	VMULSS   (R11), X0, X2
-	VADDSS   X1, X2, X2
-	VMOVSS   X2, (R12)
-	VUCOMISS X2, X2
-	JPC      next
-	BTSQ     R10, R8
+	VMULSS (R12), X0, X3
+	VADDSS X1, X3, X3
+	VMOVSS X3, (R13)
+	VCMPPS $0x03, X3, X3, X3
+	VORPS  X3, X2, X2
+	ADDQ   $0x04, R13
+	ADDQ   BX, R12
+	DECQ   R14
+	JNZ    number
 
 next:
-	ADDQ BX, R11
-	ADDQ $0x04, R12
-	DECQ R13
-	JNZ  number
+	VMOVMSKPS X2, R13
+	TESTL     R13, R13
+	JZ        finite
+	BTSQ      R10, R8
+
+finite:
 	INCQ R10
 	CMPQ R10, R9
 	JL   lane

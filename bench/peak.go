@@ -77,25 +77,21 @@ func (p *probe) sample() []float64 {
 	return rates
 }
 
-// together returns the sum of the GFLOP/s of threads that run at once.
+// together returns the GFLOP/s of threads that run at once, all in all. Unlike
+// sample it counts the time that other programs take.
 func (p *probe) together(threads int) float64 {
-	rates := make([]float64, threads)
+	const calls = 10 * probeCalls
 	var wg sync.WaitGroup
-	for i := range rates {
+	start := time.Now()
+	for range threads {
 		wg.Go(func() {
-			var all []float64
-			for range 10 {
-				all = append(all, p.sample()...)
+			for range calls {
+				p.run(p.n)
 			}
-			rates[i] = median(all)
 		})
 	}
 	wg.Wait()
-	sum := 0.0
-	for _, r := range rates {
-		sum += r
-	}
-	return sum
+	return p.flops * float64(p.n) * float64(calls*threads) / float64(time.Since(start).Nanoseconds())
 }
 
 // scalarProbe serves builds without assembly. Whether the compiler fuses its

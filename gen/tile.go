@@ -186,9 +186,12 @@ func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
 // steps emits the inner loop.
 func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	k, p, b := t.num("k"), t.GP64(), t.slice("b")
+	t.MOVQ(t.a, p)
+	if len(acc) == 1 {
+		t.fourSteps(acc[0], k, p, b, name)
+	}
 	t.TESTQ(k, k)
 	t.JZ(operand.LabelRef(name + "done"))
-	t.MOVQ(t.a, p)
 	t.align()
 	t.Label(name + "step")
 	bs := t.vectorsOf(t.vectors)
@@ -211,6 +214,34 @@ func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	t.DECQ(k)
 	t.JNZ(operand.LabelRef(name + "step"))
 	t.Label(name + "done")
+}
+
+// fourSteps emits a loop of four steps at a time for a single row. Such a tile
+// waits for its own chain; the fewer instructions it has, the more of what
+// follows it starts meanwhile.
+func (t *tiler) fourSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+	t.SUBQ(operand.Imm(4), k)
+	t.JL(operand.LabelRef(name + "fewer"))
+	t.align()
+	t.Label(name + "four")
+	step := func(a, b operand.Mem) {
+		x := t.vec()
+		t.VBROADCASTSS(a, x)
+		for v := range acc {
+			b.Disp = v * t.bytes()
+			t.VFMADD231PS(b, x, acc[v])
+		}
+	}
+	for range 2 {
+		step(at(p, 0), at(b, 0))
+		step(indexed(p, t.cs, 1), indexed(b, t.ldb, 1))
+		t.LEAQ(indexed(p, t.cs, 2), p)
+		t.LEAQ(indexed(b, t.ldb, 2), b)
+	}
+	t.SUBQ(operand.Imm(4), k)
+	t.JGE(operand.LabelRef(name + "four"))
+	t.Label(name + "fewer")
+	t.ADDQ(operand.Imm(4), k)
 }
 
 // eachRow walks c over the rows of C, with the memory of each vector.

@@ -8,13 +8,13 @@ import (
 // task does task i of j: the panels of one group, block of keys by block of
 // keys, so that all panels use a block while it is in cache.
 func (w *workspace) task(j *job, i int) {
-	n, first, end := j.part(i)
-	u := j.unit(n)
+	first, end := j.part(i, j.units())
 	panels := w.panels[:end-first]
 	all := span{j.keys(), 0}
 	for x := range panels {
 		p := &panels[x]
-		w.begin(j, p, u, (first+x)*j.width, j.width)
+		u := (first + x) / j.panels
+		w.begin(j, p, j.unit(u), (first+x-u*j.panels)*j.width, j.width)
 		if p.seen.lo < p.seen.hi {
 			all.lo, all.hi = min(all.lo, p.seen.lo), max(all.hi, p.seen.hi)
 		}

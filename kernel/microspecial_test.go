@@ -382,7 +382,7 @@ func (c unpackCase) sum(r *rng) float32 {
 	return odd[r.intn(len(odd))]
 }
 
-var exp2All = flag.Bool("exp2all", false, "try all arguments of exp2 from -130 to -0 (half a minute and more)")
+var exp2All = flag.Bool("exp2all", false, "try all arguments of exp2 from -130 to -0 (a minute)")
 
 // TestExp2 compares the exp2 in every softmax with fallback.Exp2 on arguments
 // from -130 to -0: some millions of them, or all.

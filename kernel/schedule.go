@@ -4,13 +4,19 @@ import "runtime"
 
 // A schedule cuts a problem into panels, and these into tasks. It decides about
 // speed alone: no cut changes a bit.
+//
+// The panels of all units are numbered through. A task is a range of them: some
+// panels of one unit that share each key block, or, where units are small, all
+// panels of several units, so that the processor finds independent work while it
+// waits for the chains of one.
 type schedule struct {
-	tier    *tier
-	width   int // lanes of a full panel; the last of a unit may be narrower
-	panels  int // panels in a unit
-	groups  int // tasks in a unit: groups of panels that share each key block
-	tasks   int
-	threads int
+	tier     *tier
+	width    int // lanes of a full panel; the last of a unit may be narrower
+	panels   int // panels in a unit
+	groups   int // tasks in a unit, if not several units share one
+	together int // units in a task, if groups is 1
+	tasks    int
+	threads  int
 }
 
 const (
@@ -35,30 +41,38 @@ func (j *job) plan(t *tier, threads int) {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	s := schedule{tier: t, width: t.main()}
-	s.panels = ceilDiv(j.rows(), s.width)
-	share := min(groupPanels, max(1, groupFloats/(s.width*(j.d()+j.dv()))))
-	s.groups = ceilDiv(s.panels, share)
-
 	// float64 holds the product of any sizes that fit memory.
 	fmas := float64(j.units()) * float64(j.rows()) * float64(j.keys()) * float64(j.d()+j.dv())
 	threads = min(threads, 1+int(min(fmas/threadFMAs, 1<<16)))
+	wanted := 1 // tasks
 	if threads > 1 {
-		s.groups = min(s.panels, max(s.groups, ceilDiv(tasksPerThread*threads, j.units())))
+		wanted = tasksPerThread * threads
 	}
-	s.tasks = s.groups * j.units()
+
+	s := schedule{tier: t, width: t.main(), together: 1}
+	s.panels = ceilDiv(j.rows(), s.width)
+	share := min(groupPanels, max(1, groupFloats/(s.width*(j.d()+j.dv()))))
+	s.groups = min(s.panels, max(ceilDiv(s.panels, share), ceilDiv(wanted, j.units())))
+	if s.groups == 1 {
+		s.together = max(1, min(share/s.panels, j.units()/wanted))
+	}
+	s.tasks = ceilDiv(j.units(), s.together) * s.groups
 	s.threads = min(threads, s.tasks)
 	j.schedule = s
 }
 
 // maxGroup is the largest number of panels in a task.
-func (s *schedule) maxGroup() int { return ceilDiv(s.panels, s.groups) }
+func (s *schedule) maxGroup() int { return ceilDiv(s.panels*s.together, s.groups) }
 
-// part returns the unit of task i and its range of panels. Tasks of a unit
-// come in descending order: under a causal mask the last rows see most.
-func (s *schedule) part(i int) (unit, first, end int) {
-	unit, g := i/s.groups, s.groups-1-i%s.groups
-	return unit, g * s.panels / s.groups, (g + 1) * s.panels / s.groups
+// part returns the range of panels of task i, for a problem of so many units.
+// Tasks of a unit come in descending order: under a causal mask the last rows
+// see most.
+func (s *schedule) part(i, units int) (first, end int) {
+	if s.groups == 1 {
+		return i * s.together * s.panels, min((i+1)*s.together, units) * s.panels
+	}
+	u, g := i/s.groups, s.groups-1-i%s.groups
+	return u*s.panels + g*s.panels/s.groups, u*s.panels + (g+1)*s.panels/s.groups
 }
 
 // kernels returns the narrowest panel kernels for n rows.
