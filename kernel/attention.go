@@ -43,7 +43,8 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	}
 	j := jobs.get()
 	j.problem = problem{
-		out: out, q: q, k: k, v: v, mask: opts.Mask,
+		out: out, q: q, k: k, v: v,
+		mask: opts.Mask, perRow: opts.Mask.perRow(),
 		group: q.shape[1] / k.shape[1],
 		scale: log2Scale(opts.Scale, q.shape[3]),
 	}

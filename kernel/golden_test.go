@@ -131,7 +131,7 @@ func TestGoldenCatchesOneRounding(t *testing.T) {
 		q, k, v := goldenInputs(name, c)
 		out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
 		j := newJob()
-		j.problem = problem{out: out, q: q, k: k, v: v, mask: c.mask, group: c.h / c.hkv, scale: log2Scale(c.scale, c.d)}
+		j.problem = problem{out: out, q: q, k: k, v: v, mask: c.mask, perRow: c.mask.perRow(), group: c.h / c.hkv, scale: log2Scale(c.scale, c.d)}
 		j.plan(&broken, 1)
 		j.run(nil)
 		if hash(&out) == golden[name] {

@@ -10,6 +10,7 @@ import (
 type problem struct {
 	out, q, k, v Tensor
 	mask         Mask
+	perRow       bool    // mask.perRow()
 	group        int     // query heads per key head
 	scale        float32 // log2Scale
 }

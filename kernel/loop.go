@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// task does task i of j: the panels of one group, block of keys by block of
-// keys, so that all panels use a block while it is in cache.
+// task does task i of j: its panels, block of keys by block of keys, so that all
+// panels use a block while it is in cache.
 func (w *workspace) task(j *job, i int) {
 	first, end := j.part(i, j.units())
 	panels := w.panels[:end-first]
@@ -15,27 +15,19 @@ func (w *workspace) task(j *job, i int) {
 		p := &panels[x]
 		u := (first + x) / j.panels
 		w.begin(j, p, j.unit(u), (first+x-u*j.panels)*j.width, j.width)
-		if p.seen.lo < p.seen.hi {
-			all.lo, all.hi = min(all.lo, p.seen.lo), max(all.hi, p.seen.hi)
-		}
+		all = all.around(p.seen)
 	}
-	for lo := all.lo &^ (blockKeys - 1); lo < all.hi; lo += blockKeys {
-		for x := range panels {
-			w.block(j, &panels[x], lo)
-		}
-	}
+	w.blocks(j, panels, all)
 	for x := range panels {
 		w.finish(j, &panels[x])
 	}
 }
 
-// begin makes p the panel of up to width rows of the unit from row on and packs
+// begin makes p the panel of up to width rows of unit u from row on and packs
 // its queries.
 func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
-	p.unit = u
-	p.row, p.n = row, min(width, j.rows()-row)
-	p.kern = j.kernels(p.n)
-	p.started, p.exact = false, false
+	p.unit, p.row, p.n = u, row, min(width, j.rows()-row)
+	p.use(j.kernels(p.n))
 	p.see(j)
 	w.offsets(j, &j.q, p)
 	p.kern.pack(p.q, p.kern.lanes, j.q.f32, w.off[:p.kern.lanes], p.n, j.d(), j.scale)
@@ -43,7 +35,7 @@ func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
 
 // see finds out what the rows of p see.
 func (p *panel) see(j *job) {
-	if p.perRow = j.mask.perRow(); !p.perRow {
+	if !j.perRow {
 		p.seen = j.mask.span(p.unit.b, 0, j.keys())
 		p.common = p.seen
 		return
@@ -55,9 +47,7 @@ func (p *panel) see(j *job) {
 	for lane := range p.n {
 		p.spans[lane] = s
 		p.common = p.common.and(s)
-		if s.lo < s.hi {
-			p.seen.lo, p.seen.hi = min(p.seen.lo, s.lo), max(p.seen.hi, s.hi)
-		}
+		p.seen = p.seen.around(s)
 		if g++; g == j.group && lane+1 < p.n {
 			i, g = i+1, 0
 			s = j.mask.span(p.unit.b, i, j.keys())
@@ -69,6 +59,15 @@ func (p *panel) see(j *job) {
 func (s span) and(t span) span {
 	lo, hi := max(s.lo, t.lo), min(s.hi, t.hi)
 	return span{lo, max(lo, hi)}
+}
+
+// around returns the smallest span that holds both; s may be the inverted span
+// {keys, 0}, which holds nothing.
+func (s span) around(t span) span {
+	if t.lo >= t.hi {
+		return s
+	}
+	return span{min(s.lo, t.lo), max(s.hi, t.hi)}
 }
 
 // offsets fills w.off with where the rows of p start in t, which is q or out:
@@ -87,96 +86,145 @@ func (w *workspace) offsets(j *job, t *Tensor, p *panel) {
 	}
 }
 
-// block does the part of p that lies in the key block from lo on: scores,
-// softmax, weighted values, folded into what earlier blocks left.
-func (w *workspace) block(j *job, p *panel, lo int) {
-	keys := p.seen.and(span{lo, lo + blockKeys})
-	n := keys.hi - keys.lo
-	if n == 0 {
+// blocks does all of the panels' keys, block by block in order: scores, softmax,
+// weighted values, folded into what earlier blocks left.
+func (w *workspace) blocks(j *job, panels []panel, keys span) {
+	for lo := keys.lo &^ (blockKeys - 1); lo < keys.hi; lo += blockKeys {
+		for rest := panels; len(rest) > 0; {
+			n := w.scoreBatch(j, rest, lo)
+			for x := range rest[:n] {
+				rest[x].softmax(w)
+			}
+			for x := range rest[:n] {
+				w.weigh(j, &rest[x])
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// batchFloats is the size of the scores that are kept between the stages of a
+// block for several panels at once: few enough to stay in L1. Panels that are
+// that small wait for single chains most of the time, and stage by stage the
+// processor can work on the next one meanwhile.
+const batchFloats = 4 << 10
+
+// scoreBatch computes the scores in the block from lo on of the first panel and of
+// those after it that fit into a batch, and returns their number.
+func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
+	used := 0
+	for x := range panels {
+		p := &panels[x]
+		p.keys = p.seen.and(span{lo, lo + blockKeys})
+		n := (p.keys.hi - p.keys.lo) * p.kern.lanes
+		if x > 0 && used+n > min(batchFloats, len(w.scores)) {
+			return x
+		}
+		p.s = w.scores[used : used+n]
+		used += n
+		if n > 0 {
+			w.score(j, p, lo)
+		}
+	}
+	return len(panels)
+}
+
+// softmax turns the scores of the block at hand into weights and merges its
+// statistics.
+func (p *panel) softmax(w *workspace) {
+	n := p.keys.hi - p.keys.lo
+	switch {
+	case n == 0:
+		return
+	case p.exact:
+		w.findRuns(p)
+	}
+	if !p.started {
+		p.kern.softmax(p.s, p.kern.lanes, n, p.max, p.sum)
 		return
 	}
-	lanes := p.kern.lanes
-	bmax, bsum := p.max[:lanes], p.sum[:lanes]
-	if p.started {
-		bmax, bsum = w.blockMax[:lanes], w.blockSum[:lanes]
-	}
-	copy(bmax, negInf[:])
-	w.score(j, p, keys, lo, bmax)
-	if p.exact {
-		w.findRuns(lanes, n)
-	}
-	p.kern.softmax(w.scores, lanes, n, bmax, bsum)
-	if p.started {
-		p.kern.fold(p.max[:lanes], p.sum[:lanes], bmax, bsum, w.alpha[:lanes], w.beta[:lanes])
-	}
-	if p.exact {
-		w.weighRuns(j, p, keys)
-	} else {
-		w.weigh(j, p, keys)
-	}
-	p.started = true
+	p.kern.softmax(p.s, p.kern.lanes, n, p.blockMax, p.blockSum)
+	p.kern.fold(p.max, p.sum, p.blockMax, p.blockSum, p.alpha, p.beta)
 }
 
-// score fills w.scores with S of the keys and max with its maximum per lane.
-// Keys that all rows see need no mask; those before and after them do.
-func (w *workspace) score(j *job, p *panel, keys span, blockLo int, max []float32) {
-	open := p.common.and(keys)
+// score computes S of the block at hand, from position lo on, and its maximum per
+// lane. Keys that all rows see need no mask; those before and after them do.
+func (w *workspace) score(j *job, p *panel, lo int) {
+	top := p.max
+	if p.started {
+		top = p.blockMax
+	}
+	copy(top, negInf[:])
+	open := p.common.and(p.keys)
 	if open.lo == open.hi {
-		open = span{keys.hi, keys.hi}
+		open = span{p.keys.hi, p.keys.hi}
 	}
-	w.scoreMasked(j, p, keys, span{keys.lo, open.lo}, blockLo, max)
-	w.scoreRows(j, p, keys, open, max)
-	w.scoreMasked(j, p, keys, span{open.hi, keys.hi}, blockLo, max)
+	w.scoreMasked(j, p, span{p.keys.lo, open.lo}, lo, top)
+	w.scoreRows(j, p, open, top)
+	w.scoreMasked(j, p, span{open.hi, p.keys.hi}, lo, top)
 }
 
-// scoreRows computes the rows of S for part, a range of keys. A nil max leaves
+// scoreRows computes the rows of S for part of the block's keys. A nil top leaves
 // the maximum to the mask.
-func (w *workspace) scoreRows(j *job, p *panel, keys, part span, max []float32) {
+func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	lanes, d, rs := p.kern.lanes, j.d(), j.k.stride[2]
 	step := rowsPerCall(lanes, d)
 	for ; part.lo < part.hi; part.lo += step {
 		n := min(step, part.hi-part.lo)
-		s := w.scores[(part.lo-keys.lo)*lanes:]
+		s := p.s[(part.lo-p.keys.lo)*lanes:]
 		k := j.rowsOf(&j.k, p.unit, part.lo, n)
-		if max == nil {
+		if top == nil {
 			p.kern.tile(s, lanes, k, rs, 1, p.q, lanes, n, d, false)
 		} else {
-			p.kern.tileMax(s, lanes, k, rs, 1, p.q, lanes, n, d, max)
+			p.kern.tileMax(s, lanes, k, rs, 1, p.q, lanes, n, d, top)
 		}
 	}
 }
 
 // scoreMasked is scoreRows for keys that only some rows see.
-func (w *workspace) scoreMasked(j *job, p *panel, keys, part span, blockLo int, max []float32) {
+func (w *workspace) scoreMasked(j *job, p *panel, part span, blockLo int, top []float32) {
 	n := part.hi - part.lo
 	if n == 0 {
 		return
 	}
-	w.scoreRows(j, p, keys, part, nil)
+	w.scoreRows(j, p, part, nil)
 	lanes := p.kern.lanes
 	for lane := range lanes {
 		s := p.spans[min(lane, p.n-1)]
 		w.lo[lane] = int32(clampBlock(s.lo - blockLo))
 		w.hi[lane] = int32(clampBlock(s.hi - blockLo))
 	}
-	p.kern.mask(w.scores[(part.lo-keys.lo)*lanes:], lanes, part.lo-blockLo, n, w.lo[:lanes], w.hi[:lanes], max)
+	p.kern.mask(p.s[(part.lo-p.keys.lo)*lanes:], lanes, part.lo-blockLo, n, w.lo[:lanes], w.hi[:lanes], top)
 }
 
 func clampBlock(x int) int { return min(max(x, 0), blockKeys) }
 
-// weigh multiplies V of the keys by the weights in w.scores and folds the
-// product into p.o.
-func (w *workspace) weigh(j *job, p *panel, keys span) {
-	lanes, n, cs := p.kern.lanes, keys.hi-keys.lo, j.v.stride[2]
-	v := j.rowsOf(&j.v, p.unit, keys.lo, n)
+// weigh multiplies V of the block at hand by its weights and folds the product
+// into p.o.
+func (w *workspace) weigh(j *job, p *panel) {
+	n := p.keys.hi - p.keys.lo
+	switch {
+	case n == 0:
+		return
+	case p.exact:
+		w.weighRuns(j, p)
+	default:
+		w.weighAll(j, p, n)
+	}
+	p.started = true
+}
+
+func (w *workspace) weighAll(j *job, p *panel, n int) {
+	lanes, cs := p.kern.lanes, j.v.stride[2]
+	v := j.rowsOf(&j.v, p.unit, p.keys.lo, n)
 	step := rowsPerCall(lanes, n)
 	for e := 0; e < j.dv(); e += step {
 		m := min(step, j.dv()-e)
 		o := p.o[e*lanes:]
 		if p.started {
-			p.kern.tileFold(o, lanes, v[e:], 1, cs, w.scores, lanes, m, n, w.alpha[:lanes], w.beta[:lanes])
+			p.kern.tileFold(o, lanes, v[e:], 1, cs, p.s, lanes, m, n, p.alpha, p.beta)
 		} else {
-			p.kern.tile(o, lanes, v[e:], 1, cs, w.scores, lanes, m, n, false)
+			p.kern.tile(o, lanes, v[e:], 1, cs, p.s, lanes, m, n, false)
 		}
 	}
 }
@@ -198,16 +246,12 @@ func rowsPerCall(lanes, depth int) int {
 func (w *workspace) finish(j *job, p *panel) {
 	lanes := p.kern.lanes
 	if !p.started { // no key at all
-		clear(p.sum[:lanes])
+		clear(p.sum)
 		clear(p.o[:lanes*j.dv()])
 	}
 	w.offsets(j, &j.out, p)
-	nan := p.kern.unpack(j.out.f32, w.off[:lanes], p.o, lanes, p.n, j.dv(), p.sum[:lanes])
-	nan &= 1<<p.n - 1
-	if nan == 0 {
-		return
-	}
-	for ; nan != 0; nan &= nan - 1 {
+	nan := p.kern.unpack(j.out.f32, w.off[:lanes], p.o, lanes, p.n, j.dv(), p.sum)
+	for nan &= 1<<p.n - 1; nan != 0; nan &= nan - 1 {
 		w.finishNaN(j, p, bits.TrailingZeros64(nan))
 	}
 }

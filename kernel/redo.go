@@ -33,7 +33,7 @@ func (w *workspace) finishNaN(j *job, p *panel, lane int) {
 // that it sees. The bits of a row do not depend on its panel, so that nothing
 // else changes.
 func (w *workspace) redo(j *job, u unit, r int) {
-	p := &w.single
+	p := &w.single[0]
 	width := j.kernels(1).lanes
 	p.fit(j, width)
 	if len(w.partial) < width*j.dv() {
@@ -41,19 +41,17 @@ func (w *workspace) redo(j *job, u unit, r int) {
 	}
 	w.begin(j, p, u, r, 1)
 	p.exact = true
-	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi; lo += blockKeys {
-		w.block(j, p, lo)
-	}
+	w.blocks(j, w.single[:], p.seen)
 	w.finish(j, p)
 }
 
-// findRuns finds the keys of a block that the only row of an exact panel sees:
-// those with a score above -Inf, or NaN.
-func (w *workspace) findRuns(lanes, n int) {
+// findRuns finds the keys of the block at hand that the only row of an exact
+// panel sees: those with a score above -Inf, or NaN.
+func (w *workspace) findRuns(p *panel) {
 	w.runs = w.runs[:0]
 	hidden := true
-	for i := range n {
-		if was := hidden; w.scores[i*lanes] == negInf[0] {
+	for i := range p.keys.hi - p.keys.lo {
+		if was := hidden; p.s[i*p.kern.lanes] == negInf[0] {
 			hidden = true
 		} else if hidden = false; was {
 			w.runs = append(w.runs, span{i, i + 1})
@@ -63,8 +61,8 @@ func (w *workspace) findRuns(lanes, n int) {
 	}
 }
 
-// weighRuns is weigh with the keys of w.runs alone.
-func (w *workspace) weighRuns(j *job, p *panel, keys span) {
+// weighRuns is weighAll with the keys of w.runs alone.
+func (w *workspace) weighRuns(j *job, p *panel) {
 	lanes, dv, cs := p.kern.lanes, j.dv(), j.v.stride[2]
 	o := w.partial
 	if !p.started {
@@ -73,14 +71,14 @@ func (w *workspace) weighRuns(j *job, p *panel, keys span) {
 	clear(o[:lanes*dv])
 	for _, r := range w.runs {
 		n := r.hi - r.lo
-		v := j.rowsOf(&j.v, p.unit, keys.lo+r.lo, n)
-		p.kern.tile(o, lanes, v, 1, cs, w.scores[r.lo*lanes:], lanes, dv, n, true)
+		v := j.rowsOf(&j.v, p.unit, p.keys.lo+r.lo, n)
+		p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
 	}
 	if !p.started {
 		return
 	}
 	for e := range dv {
 		x := &p.o[e*lanes]
-		*x = fallback.FMA(o[e*lanes], w.beta[0], float32(*x*w.alpha[0]))
+		*x = fallback.FMA(o[e*lanes], p.beta[0], float32(*x*p.alpha[0]))
 	}
 }

@@ -138,9 +138,9 @@ func TestWorkspaceBound(t *testing.T) {
 			j.plan(tr, 1)
 			var w workspace
 			w.fit(j)
-			n := len(w.scores) + 4*len(w.blockMax)
+			n := len(w.scores)
 			for i := range w.panels {
-				n += len(w.panels[i].q) + len(w.panels[i].o) + 2*len(w.panels[i].max)
+				n += len(w.panels[i].q) + len(w.panels[i].o) + len(w.panels[i].stats)
 			}
 			return n
 		}

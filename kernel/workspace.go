@@ -6,12 +6,9 @@ import "unsafe"
 // call needed and is recycled.
 type workspace struct {
 	panels []panel
-	single panel // for a row done by itself, see redo
+	single [1]panel // for a row done by itself, see redo
 
-	scores []float32 // S of one block: [blockKeys][width]
-
-	// Statistics and folding factors of one block, a lane each.
-	blockMax, blockSum, alpha, beta []float32
+	scores []float32 // S of one block of a panel, [blockKeys][width], or of several small ones
 
 	lo, hi []int32 // spans of the lanes within a block
 	off    []int   // row offsets of the lanes
@@ -27,36 +24,39 @@ type panel struct {
 	unit   unit
 	row, n int // first row in the unit, number of rows ≤ lanes
 
-	q        []float32 // Q̂ᵀ [D][lanes]
-	o        []float32 // Oᵀ [Dv][lanes]
-	max, sum []float32
+	q []float32 // Q̂ᵀ [D][lanes]
+	o []float32 // Oᵀ [Dv][lanes]
+
+	// Statistics of all blocks so far and of the one at hand, and the factors
+	// to fold it in; a lane each.
+	max, sum, blockMax, blockSum, alpha, beta []float32
+	stats                                     []float32 // their memory
 
 	spans   []span // what every row sees; unused if all see the same
-	perRow  bool
-	seen    span // what any row sees
-	common  span // what all rows see
-	started bool // a block has been folded
-	exact   bool // hidden values may not even be multiplied by 0, see redo
+	seen    span   // what any row sees
+	common  span   // what all rows see
+	started bool   // a block has been folded
+	exact   bool   // hidden values may not even be multiplied by 0, see redo
+
+	// The block at hand: its keys that any row sees, and S of them.
+	keys span
+	s    []float32
 }
 
 // fit makes the workspace large enough for the tasks of j.
 func (w *workspace) fit(j *job) {
-	width := j.width
 	for len(w.panels) < j.maxGroup() {
 		w.panels = append(w.panels, panel{})
 	}
 	for i := range w.panels[:j.maxGroup()] {
-		w.panels[i].fit(j, width)
+		w.panels[i].fit(j, j.width)
 	}
-	if len(w.off) >= width {
+	if len(w.off) >= j.width {
 		return
 	}
-	w.scores = aligned(blockKeys * width)
-	stats := aligned(4 * width)
-	w.blockMax, w.blockSum = stats[:width], stats[width:2*width]
-	w.alpha, w.beta = stats[2*width:3*width], stats[3*width:]
-	w.lo, w.hi = make([]int32, width), make([]int32, width)
-	w.off = make([]int, width)
+	w.scores = aligned(blockKeys * j.width)
+	w.lo, w.hi = make([]int32, j.width), make([]int32, j.width)
+	w.off = make([]int, j.width)
 }
 
 func (p *panel) fit(j *job, width int) {
@@ -67,9 +67,18 @@ func (p *panel) fit(j *job, width int) {
 		p.o = aligned(width * j.dv())
 	}
 	if len(p.spans) < width {
-		stats := aligned(2 * width)
-		p.max, p.sum = stats[:width], stats[width:]
 		p.spans = make([]span, width)
+		p.stats = aligned(6 * width)
+	}
+}
+
+// use makes p a panel of kern's width that has seen no key.
+func (p *panel) use(kern *panelKernels) {
+	p.kern, p.started, p.exact = kern, false, false
+	if n := kern.lanes; len(p.max) != n {
+		s := p.stats
+		p.max, p.sum, p.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
+		p.blockSum, p.alpha, p.beta = s[3*n:4*n], s[4*n:5*n], s[5*n:6*n]
 	}
 }
 
