@@ -81,6 +81,10 @@ func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
+func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
+	c.VBROADCASTF128(m, v)
+}
+
 func (avx2) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
 	if quarter == 0 {
 		c.VMOVUPS(v.AsX(), m)

@@ -75,6 +75,10 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 	}
 }
 
+func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
+	c.VBROADCASTF32X4(m, v)
+}
+
 func (avx512) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
 	if quarter == 0 {
 		c.VMOVUPS(v.AsX(), m)

@@ -26,7 +26,7 @@ type gen struct {
 // compiled and passed the lint.
 func build1(i isa) (asm, stubs []byte, err error) {
 	g := &gen{Context: build.NewContext(), isa: i, consts: map[uint32]operand.Mem{}}
-	g.Constraints(buildtags.Constraints{{{buildtags.Not("purego")}}, {{buildtags.Term("amd64")}}})
+	g.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	for _, shape := range i.tiles() {
 		g.tile(shape, store)
 		g.tile(shape, storeMax)

@@ -38,9 +38,11 @@ func (g *gen) exp2Operands() []operand.Op {
 func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
 	ns, rs, ps := g.vectorsOf(len(xs)), g.vectorsOf(len(xs)), g.vectorsOf(len(xs))
 	keep := make([]reg.Register, len(xs))
+	g.Comment("exp2: x = n + r, n an integer; lanes below -126 are not kept.")
 	for i := range xs {
 		keep[i] = g.split(g.Context, xs[i], ns[i], rs[i], ops[7])
 	}
+	g.Comment("The polynomial in r, by Horner's rule.")
 	for i := range xs {
 		g.VMOVUPS(ops[5], ps[i])
 	}
@@ -52,6 +54,7 @@ func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
 			g.VFMADD213PS(ops[c], rs[i], ps[i]) // c + p·r
 		}
 	}
+	g.Comment("Scale by 2^n.")
 	for i := range xs {
 		g.scale(g.Context, ps[i], ns[i], keep[i])
 	}
@@ -62,6 +65,7 @@ func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
 // weights 0, and -Inf - -Inf would be NaN.
 func (g *gen) finiteMax(m reg.Register) reg.VecVirtual {
 	z := g.vec()
+	g.Comment("z = m, 0 for -Inf.")
 	g.VMOVAPS(m, z)
 	g.zeroWhere(g.Context, z, m, g.constant(minusInf))
 	return z

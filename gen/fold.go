@@ -21,6 +21,7 @@ func (g *gen) fold() {
 	}
 	left := g.sliceLen("max")
 	ops := g.exp2Operands()
+	g.Comment("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")
 	g.TESTQ(left, left)
 	g.JZ(operand.LabelRef("done"))
@@ -36,6 +37,7 @@ func (g *gen) fold() {
 	es := g.exp2(ops, []reg.VecVirtual{m, mb})
 	g.VMOVUPS(es[0], at(p["alpha"], 0))
 	g.VMOVUPS(es[1], at(p["beta"], 0))
+	g.Comment("sum = fma(blockSum, beta, sum·alpha)")
 	sum := g.vec()
 	g.VMULPS(at(p["sum"], 0), es[0], sum)
 	g.VFMADD231PS(at(p["blockSum"], 0), es[1], sum)

@@ -50,6 +50,9 @@ type isa interface {
 	// it, from the address that addr gives for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
+	// repeatQuarter loads the 16 bytes at m into every quarter of v.
+	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)
+
 	// storeQuarter stores one 128-bit quarter (or half) of v.
 	storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem)
 }

@@ -13,6 +13,7 @@ func (g *gen) mask() {
 	g.VMOVUPS(g.constant(1), one)
 	g.VMOVUPS(g.constant(minusInf), inf)
 
+	g.Comment("One vector of lanes: spans, maximum and the row's number in registers.")
 	g.Label("columns")
 	g.TESTQ(left, left)
 	g.JZ(operand.LabelRef("done"))
@@ -29,6 +30,7 @@ func (g *gen) mask() {
 	g.MOVQ(s, p)
 	g.TESTQ(rows, rows)
 	g.JZ(operand.LabelRef("next"))
+	g.Comment("Keep the scores with lo ≤ j < hi.")
 	g.Label("row")
 	x := g.vec()
 	g.VMOVUPS(at(p, 0), x)

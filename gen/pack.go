@@ -6,8 +6,9 @@ import (
 )
 
 // pack transposes query rows into a panel and scales them, one vector of lanes
-// after the other; see transpose.go. A single row is broadcast; rows of less
-// than 4 columns are moved number by number.
+// after the other; see transpose.go. A single row is broadcast; up to 4 rows fill
+// every quarter, so that 4 loads do for 16; rows of less than 4 columns are moved
+// number by number.
 func (g *gen) pack() {
 	g.function("Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
 		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.")
@@ -19,14 +20,29 @@ func (g *gen) pack() {
 	g.VBROADCASTSS(scale.Addr, p.scale)
 	g.TESTQ(p.d, p.d)
 	g.JZ(operand.LabelRef("done"))
-	g.CMPQ(p.num("n"), operand.Imm(1))
+	n := p.num("n")
+	g.CMPQ(n, operand.Imm(1))
 	g.JNE(operand.LabelRef("many"))
 	g.CMPQ(p.lanes, operand.U32(g.lanes()))
 	g.JE(operand.LabelRef("single"))
 	g.Label("many")
 	g.CMPQ(p.d, operand.Imm(4))
 	g.JL(operand.LabelRef("narrow"))
-	p.transpose()
+	g.CMPQ(n, operand.Imm(4))
+	g.JLE(operand.LabelRef("few"))
+	p.transpose("pack", func(v reg.VecVirtual, src reg.Register, i int) {
+		g.loadQuarters(g.Context, v, func(q int) operand.Mem { return g.row(src, p.off, 4*q+i) })
+	})
+	g.ADDQ(operand.U32(8*g.lanes()), p.off)
+	g.SUBQ(operand.U32(g.lanes()), p.lanes)
+	g.JNZ(operand.LabelRef("packcolumns"))
+	g.ret()
+	g.Label("few")
+	p.transpose("few", func(v reg.VecVirtual, src reg.Register, i int) {
+		g.repeatQuarter(g.Context, g.row(src, p.off, i), v)
+	})
+	g.SUBQ(operand.U32(g.lanes()), p.lanes)
+	g.JNZ(operand.LabelRef("fewcolumns"))
 	g.ret()
 	g.Label("single")
 	p.broadcast()
@@ -43,15 +59,18 @@ type packer struct {
 	scale                       reg.VecVirtual
 }
 
-func (p packer) transpose() {
+// transpose does one vector of lanes, from a label that name begins. load loads
+// 4 columns of the rows in lanes i, i+4, ...
+func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Register, i int)) {
 	src, dst := p.GP64(), p.GP64()
-	p.Label("columns")
+	p.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	p.Label(name + "columns")
 	p.MOVQ(p.src, src)
 	p.MOVQ(p.dst, dst)
-	p.columns4("pack", p.d, func() {
+	p.columns4(name, p.d, func() {
 		v := p.vectorsOf(4)
 		for i := range v {
-			p.loadQuarters(p.Context, v[i], func(q int) operand.Mem { return p.row(src, p.off, 4*q+i) })
+			load(v[i], src, i)
 		}
 		q := p.GP64()
 		p.MOVQ(dst, q)
@@ -75,9 +94,6 @@ func (p packer) transpose() {
 		p.LEAQ(indexed(dst, p.ld, 4), dst)
 	})
 	p.ADDQ(operand.U32(p.bytes()), p.dst)
-	p.ADDQ(operand.U32(8*p.gen.lanes()), p.off)
-	p.SUBQ(operand.U32(p.gen.lanes()), p.lanes)
-	p.JNZ(operand.LabelRef("columns"))
 }
 
 // broadcast unrolls: a call for one query is over in a few hundred cycles.
@@ -115,6 +131,7 @@ func (p packer) broadcast() {
 }
 
 func (p packer) scalars() {
+	p.Comment("Rows of less than 4 columns: lane by lane.")
 	p.Label("lane")
 	o, src, dst, left := p.GP64(), p.GP64(), p.GP64(), p.GP64()
 	p.MOVQ(at(p.off, 0), o)

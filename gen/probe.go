@@ -16,6 +16,7 @@ func (g *gen) peak() {
 		g.zero(g.Context, v)
 	}
 	g.align()
+	g.Comment("Every chain twice.")
 	g.Label("loop")
 	for range 2 {
 		for _, a := range acc {

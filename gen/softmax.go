@@ -24,6 +24,7 @@ func (g *gen) softmax() {
 	if g.evex() {
 		widest = 4
 	}
+	g.Comment("The widest chunk of columns that is left.")
 	g.Label("columns")
 	for v := widest; v > 1; v /= 2 {
 		g.CMPQ(left, operand.U32(v*g.lanes()))
@@ -41,6 +42,7 @@ func (g *gen) softmax() {
 
 func (g *gen) softmaxChunk(vectors int, s, ld, n, max, sum reg.GPVirtual, ops []operand.Op) {
 	name := fmt.Sprintf("chunk%d", vectors)
+	g.Commentf("%d vectors of lanes: maxima and sums in registers, one row a turn.", vectors)
 	g.Label(name)
 	zs, sums := make([]reg.VecVirtual, vectors), g.vectorsOf(vectors)
 	for v := range vectors {
@@ -69,6 +71,7 @@ func (g *gen) softmaxChunk(vectors int, s, ld, n, max, sum reg.GPVirtual, ops []
 	g.ADDQ(ld, p)
 	g.DECQ(rows)
 	g.JNZ(operand.LabelRef(name + "row"))
+	g.Comment("Store the sums; on to the next columns.")
 	g.Label(name + "done")
 	for v := range sums {
 		g.VMOVUPS(sums[v], at(sum, v*g.bytes()))

@@ -80,6 +80,7 @@ func (t *tiler) emit(rows int) {
 	t.m = t.num("m")
 	t.oddMultiples(rows)
 
+	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
 	t.Label("rows")
 	t.CMPQ(t.m, operand.U32(2*rows))
 	t.JGE(operand.LabelRef(tileLabel(rows)))
@@ -129,6 +130,7 @@ func (t *tiler) address(p reg.Register, i int) operand.Mem {
 // one emits a tile of a number of rows.
 func (t *tiler) one(rows int) {
 	name := tileLabel(rows)
+	t.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
 	t.Label(name)
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
@@ -144,6 +146,7 @@ func (t *tiler) one(rows int) {
 	default:
 		t.eachRow(acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
 	}
+	t.Comment("On to the rows below.")
 	t.SUBQ(operand.U32(rows), t.m)
 	for i := rows; i > 0; {
 		h := 8 // a += rows·rs, in powers of two
@@ -170,6 +173,7 @@ func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
 	if err != nil {
 		panic(err)
 	}
+	t.Comment("The chains start from +0, or from C.")
 	t.CMPB(load.Addr, operand.Imm(0))
 	t.JE(operand.LabelRef(name + "zero"))
 	c, ldc := t.GP64(), t.stride("ldc")
@@ -192,6 +196,7 @@ func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	}
 	t.TESTQ(k, k)
 	t.JZ(operand.LabelRef(name + "done"))
+	t.Comment("One step: a row of B times a number of every row of A.")
 	t.align()
 	t.Label(name + "step")
 	bs := t.vectorsOf(t.vectors)
@@ -258,6 +263,7 @@ func (t *tiler) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem))
 // storeMax: VMAXPS answers its second source where one is NaN or both are zero,
 // which here is the maximum so far.
 func (t *tiler) storeMax(acc [][]reg.VecVirtual) {
+	t.Comment("Store; max = C > max ? C : max.")
 	p := t.slice("max")
 	max := t.vectorsOf(t.vectors)
 	for v := range max {
@@ -274,6 +280,7 @@ func (t *tiler) storeMax(acc [][]reg.VecVirtual) {
 
 // storeFold leaves alpha and beta in memory: AVX2 has no registers for them.
 func (t *tiler) storeFold(acc [][]reg.VecVirtual) {
+	t.Comment("C = fma(acc, beta, C·alpha)")
 	alpha, beta := t.slice("alpha"), t.slice("beta")
 	t.eachRow(acc, func(i, v int, c operand.Mem) {
 		x := t.vec()

@@ -15,6 +15,7 @@ import (
 
 // transpose4 transposes the 4×4 matrix in each quarter of four vectors.
 func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
+	g.Comment("Transpose the 4×4 matrix in each quarter.")
 	a, b, c, d := g.vec(), g.vec(), g.vec(), g.vec()
 	g.VUNPCKLPS(v[1], v[0], a)
 	g.VUNPCKHPS(v[1], v[0], b)
@@ -53,6 +54,7 @@ func (g *gen) columns4(name string, d reg.Register, step func(), advance func(co
 	g.JL(operand.LabelRef(name + "rest"))
 	advance(operand.Imm(4))
 	g.JMP(operand.LabelRef(name + "four"))
+	g.Comment("Less than 4 columns are left: do the last 4.")
 	g.Label(name + "rest") // by left columns to the last four
 	advance(left)
 	g.MOVQ(operand.U32(4), left)

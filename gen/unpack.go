@@ -11,7 +11,9 @@ import (
 // rows, one vector of lanes after the other; see transpose.go. It goes from the
 // last lane to the first: idle lanes have the address of the last row in use,
 // which is written after them, and the bits of the NaN lanes can be shifted in.
-// A single row, or rows of less than 4 columns, are finished number by number.
+// Vectors of idle lanes are left out; of up to 4 rows the first quarters are
+// stored alone. A single row, or rows of less than 4 columns, are finished on
+// their own.
 func (g *gen) unpack() {
 	g.function("Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.")
@@ -24,7 +26,17 @@ func (g *gen) unpack() {
 	g.JE(operand.LabelRef("scalars"))
 	g.CMPQ(u.d, operand.Imm(4))
 	g.JL(operand.LabelRef("scalars"))
-	u.transpose(g.sliceLen("off"))
+	g.CMPQ(n, operand.Imm(4))
+	g.JLE(operand.LabelRef("few"))
+	g.ADDQ(operand.U32(g.lanes()-1), n) // up to whole vectors
+	g.ANDQ(operand.I32(-g.lanes()), n)
+	u.transpose("unpack", n, g.lanes())
+	g.JMP(operand.LabelRef("done"))
+	g.Label("few")
+	g.TESTQ(n, n)
+	g.JZ(operand.LabelRef("done"))
+	g.MOVQ(operand.U32(g.lanes()), n)
+	u.transpose("few", n, 4)
 	g.Label("done")
 	g.Store(u.nans, g.ReturnIndex(0))
 	g.ret()
@@ -38,15 +50,18 @@ type unpacker struct {
 	dst, off, src, ld, sum, d, nans reg.GPVirtual
 }
 
-func (u unpacker) transpose(lanes reg.GPVirtual) {
+// transpose does lanes, a multiple of the vector, and stores the first so many
+// rows of every vector. The labels begin with name.
+func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	zero := u.vec()
 	u.zero(u.Context, zero)
-	// To the end of the panel, and back a vector at a time.
+	// To the end of the lanes, and back a vector at a time.
 	u.LEAQ(indexed(u.src, lanes, 4), u.src)
 	u.LEAQ(indexed(u.sum, lanes, 4), u.sum)
 	u.LEAQ(indexed(u.off, lanes, 8), u.off)
 	src, dst := u.GP64(), u.GP64()
-	u.Label("columns")
+	u.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	u.Label(name + "columns")
 	u.SUBQ(operand.U32(u.bytes()), u.src)
 	u.SUBQ(operand.U32(u.bytes()), u.sum)
 	u.SUBQ(operand.U32(8*u.lanes()), u.off)
@@ -54,7 +69,7 @@ func (u unpacker) transpose(lanes reg.GPVirtual) {
 	set := u.newSet(u.Context)
 	u.MOVQ(u.src, src)
 	u.MOVQ(u.dst, dst)
-	u.columns4("unpack", u.d, func() {
+	u.columns4(name, u.d, func() {
 		q := u.GP64()
 		u.MOVQ(src, q)
 		v := u.vectorsOf(4)
@@ -67,7 +82,7 @@ func (u unpacker) transpose(lanes reg.GPVirtual) {
 			}
 		}
 		t := u.transpose4(v)
-		for lane := u.lanes() - 1; lane >= 0; lane-- {
+		for lane := rows - 1; lane >= 0; lane-- {
 			u.storeQuarter(u.Context, t[lane%4], lane/4, u.row(dst, u.off, lane))
 		}
 	}, func(columns operand.Op) {
@@ -87,11 +102,12 @@ func (u unpacker) transpose(lanes reg.GPVirtual) {
 	u.SHLQ(operand.Imm(uint64(u.lanes())), u.nans)
 	u.ORQ(bits, u.nans)
 	u.SUBQ(operand.U32(u.lanes()), lanes)
-	u.JNZ(operand.LabelRef("columns"))
+	u.JNZ(operand.LabelRef(name + "columns"))
 }
 
 // inverse emits 1/sum, 0 for a sum of 0.
 func (u unpacker) inverse(zero reg.VecVirtual) reg.VecVirtual {
+	u.Comment("1/sum, 0 for a sum of 0.")
 	sum, inv := u.vec(), u.vec()
 	u.VMOVUPS(at(u.sum, 0), sum)
 	u.VMOVUPS(u.constant(math.Float32bits(1)), inv)
@@ -106,6 +122,7 @@ func (u unpacker) scalars(n reg.GPVirtual) {
 	lane, ld3 := u.GP64(), u.GP64()
 	u.XORQ(lane, lane)
 	u.LEAQ(indexed(u.ld, u.ld, 2), ld3)
+	u.Comment("Lane by lane.")
 	u.Label("lane")
 	src, dst, left, o, sum := u.GP64(), u.GP64(), u.GP64(), u.GP64(), u.GP64()
 	u.LEAQ(indexed(u.src, lane, 4), src)
