@@ -83,13 +83,8 @@ func TestWidths(t *testing.T) {
 	want := c.contract(q, k, v)
 	eachTier(t, func(t *testing.T, tr *tier) {
 		for i := range tr.panels {
-			forced := *tr
-			forced.main = func() int { return tr.panels[i].lanes }
-			j := newJob()
 			out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
-			j.problem = problem{out: out, q: q, k: k, v: v, mask: c.mask, perRow: c.mask.perRow(), group: 2, scale: log2Scale(0, c.d)}
-			j.plan(&forced, 1)
-			j.run(nil)
+			c.job(tr.withMain(tr.panels[i].lanes), out, q, k, v).run(nil)
 			same(t, fmt.Sprintf("width %d", tr.panels[i].lanes), &out, &want)
 		}
 	})

@@ -107,6 +107,24 @@ func (c attnCase) inputs() (q, k, v Tensor) {
 	return q, k, v
 }
 
+// job plans the case for one thread of a tier that need not be in the list.
+func (c attnCase) job(t *tier, out, q, k, v Tensor) *job {
+	j := newJob()
+	j.problem = problem{
+		out: out, q: q, k: k, v: v, mask: c.mask, perRow: c.mask.perRow(),
+		group: c.h / c.hkv, scale: log2Scale(c.scale, c.d),
+	}
+	j.plan(t, 1)
+	return j
+}
+
+// withMain is the tier with another main width.
+func (t *tier) withMain(lanes int) *tier {
+	other := *t
+	other.main = func() int { return lanes }
+	return &other
+}
+
 const canary = 12345.5
 
 // run runs the case and returns out; the test fails if out's gaps were touched.

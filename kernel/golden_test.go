@@ -130,10 +130,7 @@ func TestGoldenCatchesOneRounding(t *testing.T) {
 		c := goldenCases()[name]
 		q, k, v := goldenInputs(name, c)
 		out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
-		j := newJob()
-		j.problem = problem{out: out, q: q, k: k, v: v, mask: c.mask, perRow: c.mask.perRow(), group: c.h / c.hkv, scale: log2Scale(c.scale, c.d)}
-		j.plan(&broken, 1)
-		j.run(nil)
+		c.job(&broken, out, q, k, v).run(nil)
 		if hash(&out) == golden[name] {
 			t.Errorf("%s: one rounding more went unnoticed", name)
 		}
