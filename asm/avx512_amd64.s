@@ -108,14 +108,52 @@ tile12:
 	ADDQ    R14, R13
 
 tile12zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile12done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile12steps:
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R13
+	JZ   tile12done
 
 tile12step:
 	VMOVUPS          (R15), Z12
@@ -214,14 +252,50 @@ tile11:
 	ADDQ    R14, R13
 
 tile11zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile11done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile11steps:
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R13
+	JZ   tile11done
 
 tile11step:
 	VMOVUPS          (R15), Z11
@@ -315,14 +389,48 @@ tile10:
 	ADDQ    R14, R13
 
 tile10zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile10done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile10steps:
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R13
+	JZ   tile10done
 
 tile10step:
 	VMOVUPS          (R15), Z10
@@ -409,14 +517,46 @@ tile9:
 	ADDQ    R14, R13
 
 tile9zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile9done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile9steps:
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R13
+	JZ   tile9done
 
 tile9step:
 	VMOVUPS          (R15), Z9
@@ -497,14 +637,44 @@ tile8:
 	ADDQ    R14, R13
 
 tile8zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile8done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS          (R15), Z8
@@ -578,14 +748,42 @@ tile7:
 	ADDQ    R14, R13
 
 tile7zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile7done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS          (R15), Z7
@@ -655,14 +853,40 @@ tile6:
 	ADDQ    R14, R13
 
 tile6zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile6done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS          (R15), Z6
@@ -725,14 +949,38 @@ tile5:
 	ADDQ    R14, R13
 
 tile5zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile5done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS          (R15), Z5
@@ -789,14 +1037,36 @@ tile4:
 	ADDQ    R14, R13
 
 tile4zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile4done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS          (R15), Z4
@@ -846,14 +1116,34 @@ tile3:
 	ADDQ    R14, R13
 
 tile3zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile3done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS          (R15), Z3
@@ -898,14 +1188,32 @@ tile2:
 	ADDQ    R14, R13
 
 tile2zero:
-	MOVQ  k+112(FP), R13
-	MOVQ  b_base+72(FP), R15
-	MOVQ  AX, R14
-	TESTQ R13, R13
-	JZ    tile2done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS          (R15), Z2
@@ -943,44 +1251,38 @@ tile1:
 	ADDQ    R14, R13
 
 tile1zero:
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
-	MOVQ    AX, R14
-	SUBQ    $0x04, R13
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	SUBQ         $0x04, R13
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R13
-	TESTQ R13, R13
-	JZ    tile1done
+	MOVQ k+112(FP), R13
+	MOVQ b_base+72(FP), R15
+	MOVQ AX, R14
+	SUBQ $0x02, R13
+	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile1step
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	DECQ         R13
+	JNZ          tile1step
 
 tile1done:
 	MOVQ    ldc+24(FP), R13
@@ -1067,11 +1369,49 @@ tile12:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile12done
+	SUBQ   $0x02, R13
+	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile12steps:
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R13
+	JZ   tile12done
 
 tile12step:
 	VMOVUPS          (R15), Z12
@@ -1158,11 +1498,47 @@ tile11:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile11done
+	SUBQ   $0x02, R13
+	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile11steps:
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R13
+	JZ   tile11done
 
 tile11step:
 	VMOVUPS          (R15), Z11
@@ -1245,11 +1621,45 @@ tile10:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile10done
+	SUBQ   $0x02, R13
+	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile10steps:
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R13
+	JZ   tile10done
 
 tile10step:
 	VMOVUPS          (R15), Z10
@@ -1326,11 +1736,43 @@ tile9:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile9done
+	SUBQ   $0x02, R13
+	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile9steps:
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R13
+	JZ   tile9done
 
 tile9step:
 	VMOVUPS          (R15), Z9
@@ -1402,11 +1844,41 @@ tile8:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile8done
+	SUBQ   $0x02, R13
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS          (R15), Z8
@@ -1472,11 +1944,39 @@ tile7:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile7done
+	SUBQ   $0x02, R13
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS          (R15), Z7
@@ -1539,11 +2039,37 @@ tile6:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile6done
+	SUBQ   $0x02, R13
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS          (R15), Z6
@@ -1600,11 +2126,35 @@ tile5:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile5done
+	SUBQ   $0x02, R13
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS          (R15), Z5
@@ -1656,11 +2206,33 @@ tile4:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile4done
+	SUBQ   $0x02, R13
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS          (R15), Z4
@@ -1706,11 +2278,31 @@ tile3:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile3done
+	SUBQ   $0x02, R13
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS          (R15), Z3
@@ -1752,11 +2344,29 @@ tile2:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile2done
+	SUBQ   $0x02, R13
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS          (R15), Z2
@@ -1788,45 +2398,39 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
-	MOVQ    AX, R14
-	SUBQ    $0x04, R13
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	SUBQ         $0x04, R13
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R13
-	TESTQ R13, R13
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	MOVQ   k+112(FP), R13
+	MOVQ   b_base+72(FP), R15
+	MOVQ   AX, R14
+	SUBQ   $0x02, R13
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile1step
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	DECQ         R13
+	JNZ          tile1step
 
 tile1done:
 	// Store; max = C > max ? C : max.
@@ -1918,11 +2522,49 @@ tile12:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile12done
+	SUBQ   $0x02, R13
+	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile12steps:
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R13
+	JZ   tile12done
 
 tile12step:
 	VMOVUPS          (R15), Z12
@@ -2032,11 +2674,47 @@ tile11:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile11done
+	SUBQ   $0x02, R13
+	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile11steps:
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R13
+	JZ   tile11done
 
 tile11step:
 	VMOVUPS          (R15), Z11
@@ -2140,11 +2818,45 @@ tile10:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile10done
+	SUBQ   $0x02, R13
+	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile10steps:
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R13
+	JZ   tile10done
 
 tile10step:
 	VMOVUPS          (R15), Z10
@@ -2240,11 +2952,43 @@ tile9:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile9done
+	SUBQ   $0x02, R13
+	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile9steps:
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R13
+	JZ   tile9done
 
 tile9step:
 	VMOVUPS          (R15), Z9
@@ -2333,11 +3077,41 @@ tile8:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile8done
+	SUBQ   $0x02, R13
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS          (R15), Z8
@@ -2418,11 +3192,39 @@ tile7:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile7done
+	SUBQ   $0x02, R13
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS          (R15), Z7
@@ -2498,11 +3300,37 @@ tile6:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile6done
+	SUBQ   $0x02, R13
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS          (R15), Z6
@@ -2570,11 +3398,35 @@ tile5:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile5done
+	SUBQ   $0x02, R13
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS          (R15), Z5
@@ -2635,11 +3487,33 @@ tile4:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile4done
+	SUBQ   $0x02, R13
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS          (R15), Z4
@@ -2692,11 +3566,31 @@ tile3:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile3done
+	SUBQ   $0x02, R13
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS          (R15), Z3
@@ -2743,11 +3637,29 @@ tile2:
 	MOVQ   k+112(FP), R13
 	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
-	TESTQ  R13, R13
-	JZ     tile2done
+	SUBQ   $0x02, R13
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	VMOVUPS          (R15), Z2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
+	ADDQ             SI, R15
+	ADDQ             BX, R14
+	SUBQ             $0x02, R13
+	JGE              tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS          (R15), Z2
@@ -2782,45 +3694,39 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
-	MOVQ    AX, R14
-	SUBQ    $0x04, R13
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS (R14)(BX*1), Z1
-	VFMADD231PS  (R15)(SI*1), Z1, Z0
-	LEAQ         (R14)(BX*2), R14
-	LEAQ         (R15)(SI*2), R15
-	SUBQ         $0x04, R13
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R13
-	TESTQ R13, R13
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	MOVQ   k+112(FP), R13
+	MOVQ   b_base+72(FP), R15
+	MOVQ   AX, R14
+	SUBQ   $0x02, R13
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile1step
+	VBROADCASTSS (R14), Z1
+	VFMADD231PS  (R15), Z1, Z0
+	ADDQ         SI, R15
+	ADDQ         BX, R14
+	DECQ         R13
+	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
@@ -2937,14 +3843,78 @@ tile8:
 	ADDQ    R12, R11
 
 tile8zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile8done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z16
@@ -3057,14 +4027,72 @@ tile7:
 	ADDQ    R12, R11
 
 tile7zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile7done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z14
@@ -3168,14 +4196,66 @@ tile6:
 	ADDQ    R12, R11
 
 tile6zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile6done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z12
@@ -3267,14 +4347,60 @@ tile5:
 	ADDQ    R12, R11
 
 tile5zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile5done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z10
@@ -3355,14 +4481,54 @@ tile4:
 	ADDQ    R12, R11
 
 tile4zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile4done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z8
@@ -3431,14 +4597,48 @@ tile3:
 	ADDQ    R12, R11
 
 tile3zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile3done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z6
@@ -3497,14 +4697,42 @@ tile2:
 	ADDQ    R12, R11
 
 tile2zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile2done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z4
@@ -3551,47 +4779,37 @@ tile1:
 	ADDQ    R12, R11
 
 tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z2
-	VMOVUPS      64(R13), Z3
-	VBROADCASTSS (R12), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -3677,11 +4895,75 @@ tile8:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile8done
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z16
@@ -3789,11 +5071,69 @@ tile7:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile7done
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z14
@@ -3893,11 +5233,63 @@ tile6:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile6done
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z12
@@ -3986,11 +5378,57 @@ tile5:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile5done
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z10
@@ -4069,11 +5507,51 @@ tile4:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile4done
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z8
@@ -4141,11 +5619,45 @@ tile3:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile3done
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z6
@@ -4204,11 +5716,39 @@ tile2:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile2done
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z4
@@ -4251,49 +5791,39 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   k+112(FP), R11
+	MOVQ   b_base+72(FP), R13
+	MOVQ   AX, R12
+	SUBQ   $0x02, R11
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z2
-	VMOVUPS      64(R13), Z3
-	VBROADCASTSS (R12), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -4387,11 +5917,75 @@ tile8:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile8done
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R12)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R12)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z16
@@ -4528,11 +6122,69 @@ tile7:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile7done
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z14
+	VMOVUPS      64(R13), Z15
+	VBROADCASTSS (R12), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R12)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R12)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R12)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R12)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R12)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R12)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z14
@@ -4657,11 +6309,63 @@ tile6:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile6done
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VBROADCASTSS (R12), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R12)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R12)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R12)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R12)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R12)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z12
@@ -4771,11 +6475,57 @@ tile5:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile5done
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z10
+	VMOVUPS      64(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R12)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z10
@@ -4871,11 +6621,51 @@ tile4:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile4done
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	VBROADCASTSS (R12), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R12)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R12)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R12)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z8
@@ -4956,11 +6746,45 @@ tile3:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile3done
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R12)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R12)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z6
@@ -5028,11 +6852,39 @@ tile2:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile2done
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z4
+	VMOVUPS      64(R13), Z5
+	VBROADCASTSS (R12), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R12)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z4
@@ -5080,49 +6932,39 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS (R12)(BX*1), Z2
-	VFMADD231PS  (R13)(SI*1), Z2, Z0
-	VFMADD231PS  64(R13)(SI*1), Z2, Z1
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   k+112(FP), R11
+	MOVQ   b_base+72(FP), R13
+	MOVQ   AX, R12
+	SUBQ   $0x02, R11
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z2
-	VMOVUPS      64(R13), Z3
-	VBROADCASTSS (R12), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS (R12), Z2
+	VFMADD231PS  (R13), Z2, Z0
+	VFMADD231PS  64(R13), Z2, Z1
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -5263,14 +7105,96 @@ tile8:
 	ADDQ    R12, R11
 
 tile8zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile8done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z24
@@ -5414,14 +7338,88 @@ tile7:
 	ADDQ    R12, R11
 
 tile7zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile7done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z21
@@ -5552,14 +7550,80 @@ tile6:
 	ADDQ    R12, R11
 
 tile6zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile6done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z18
@@ -5674,14 +7738,72 @@ tile5:
 	ADDQ    R12, R11
 
 tile5zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile5done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z15
@@ -5781,14 +7903,64 @@ tile4:
 	ADDQ    R12, R11
 
 tile4zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile4done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z12
@@ -5872,14 +8044,56 @@ tile3:
 	ADDQ    R12, R11
 
 tile3zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile3done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z9
@@ -5949,14 +8163,48 @@ tile2:
 	ADDQ    R12, R11
 
 tile2zero:
-	MOVQ  k+112(FP), R11
-	MOVQ  b_base+72(FP), R13
-	MOVQ  AX, R12
-	TESTQ R11, R11
-	JZ    tile2done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z6
@@ -6010,53 +8258,40 @@ tile1:
 	ADDQ    R12, R11
 
 tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	MOVQ k+112(FP), R11
+	MOVQ b_base+72(FP), R13
+	MOVQ AX, R12
+	SUBQ $0x02, R11
+	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z3
-	VMOVUPS      64(R13), Z4
-	VMOVUPS      128(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z4, Z6, Z1
-	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -6151,11 +8386,93 @@ tile8:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile8done
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z24
@@ -6297,11 +8614,85 @@ tile7:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile7done
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z21
@@ -6431,11 +8822,77 @@ tile6:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile6done
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z18
@@ -6550,11 +9007,69 @@ tile5:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile5done
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z15
@@ -6655,11 +9170,61 @@ tile4:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile4done
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z12
@@ -6745,11 +9310,53 @@ tile3:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile3done
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z9
@@ -6822,11 +9429,45 @@ tile2:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile2done
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z6
@@ -6878,56 +9519,43 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k+112(FP), R11
+	MOVQ   b_base+72(FP), R13
+	MOVQ   AX, R12
+	SUBQ   $0x02, R11
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z3
-	VMOVUPS      64(R13), Z4
-	VMOVUPS      128(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z4, Z6, Z1
-	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -7033,11 +9661,93 @@ tile8:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile8done
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile8steps:
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R11
+	JZ   tile8done
 
 tile8step:
 	VMOVUPS      (R13), Z24
@@ -7222,11 +9932,85 @@ tile7:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile7done
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile7steps:
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z21
+	VMOVUPS      64(R13), Z22
+	VMOVUPS      128(R13), Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R12)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R12)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R12)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R12)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R12)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R12)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R11
+	JZ   tile7done
 
 tile7step:
 	VMOVUPS      (R13), Z21
@@ -7393,11 +10177,77 @@ tile6:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile6done
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z18
+	VMOVUPS      64(R13), Z19
+	VMOVUPS      128(R13), Z20
+	VBROADCASTSS (R12), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R12)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R12)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R12)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R12)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R12)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R11
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R13), Z18
@@ -7543,11 +10393,69 @@ tile5:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile5done
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z15
+	VMOVUPS      64(R13), Z16
+	VMOVUPS      128(R13), Z17
+	VBROADCASTSS (R12), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R12)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R12)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R12)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R12)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R11
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R13), Z15
@@ -7673,11 +10581,61 @@ tile4:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile4done
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z12
+	VMOVUPS      64(R13), Z13
+	VMOVUPS      128(R13), Z14
+	VBROADCASTSS (R12), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R12)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R12)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R12)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R13), Z12
@@ -7782,11 +10740,53 @@ tile3:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile3done
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z9
+	VMOVUPS      64(R13), Z10
+	VMOVUPS      128(R13), Z11
+	VBROADCASTSS (R12), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R12)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R12)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R13), Z9
@@ -7872,11 +10872,45 @@ tile2:
 	MOVQ   k+112(FP), R11
 	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
-	TESTQ  R11, R11
-	JZ     tile2done
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VMOVUPS      (R13), Z6
+	VMOVUPS      64(R13), Z7
+	VMOVUPS      128(R13), Z8
+	VBROADCASTSS (R12), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (R12)(DX*1), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R13), Z6
@@ -7935,56 +10969,43 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
-	SUBQ    $0x04, R11
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS (R12)(BX*1), Z3
-	VFMADD231PS  (R13)(SI*1), Z3, Z0
-	VFMADD231PS  64(R13)(SI*1), Z3, Z1
-	VFMADD231PS  128(R13)(SI*1), Z3, Z2
-	LEAQ         (R12)(BX*2), R12
-	LEAQ         (R13)(SI*2), R13
-	SUBQ         $0x04, R11
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R11
-	TESTQ R11, R11
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k+112(FP), R11
+	MOVQ   b_base+72(FP), R13
+	MOVQ   AX, R12
+	SUBQ   $0x02, R11
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R13), Z3
-	VMOVUPS      64(R13), Z4
-	VMOVUPS      128(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z4, Z6, Z1
-	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  (R13), Z3, Z0
+	VFMADD231PS  64(R13), Z3, Z1
+	VFMADD231PS  128(R13), Z3, Z2
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R11
@@ -8122,14 +11143,94 @@ tile6:
 	ADDQ    R11, R10
 
 tile6zero:
-	MOVQ  k+112(FP), R10
-	MOVQ  b_base+72(FP), R12
-	MOVQ  AX, R11
-	TESTQ R10, R10
-	JZ    tile6done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R10
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R12), Z24
@@ -8267,14 +11368,84 @@ tile5:
 	ADDQ    R11, R10
 
 tile5zero:
-	MOVQ  k+112(FP), R10
-	MOVQ  b_base+72(FP), R12
-	MOVQ  AX, R11
-	TESTQ R10, R10
-	JZ    tile5done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R10
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R12), Z20
@@ -8393,14 +11564,74 @@ tile4:
 	ADDQ    R11, R10
 
 tile4zero:
-	MOVQ  k+112(FP), R10
-	MOVQ  b_base+72(FP), R12
-	MOVQ  AX, R11
-	TESTQ R10, R10
-	JZ    tile4done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R10
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R12), Z16
@@ -8499,14 +11730,64 @@ tile3:
 	ADDQ    R11, R10
 
 tile3zero:
-	MOVQ  k+112(FP), R10
-	MOVQ  b_base+72(FP), R12
-	MOVQ  AX, R11
-	TESTQ R10, R10
-	JZ    tile3done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R10
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R12), Z12
@@ -8587,14 +11868,54 @@ tile2:
 	ADDQ    R11, R10
 
 tile2zero:
-	MOVQ  k+112(FP), R10
-	MOVQ  b_base+72(FP), R12
-	MOVQ  AX, R11
-	TESTQ R10, R10
-	JZ    tile2done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R10
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R12), Z8
@@ -8655,59 +11976,43 @@ tile1:
 	ADDQ    R11, R10
 
 tile1zero:
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
-	MOVQ    AX, R11
-	SUBQ    $0x04, R10
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	SUBQ         $0x04, R10
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R10
-	TESTQ R10, R10
-	JZ    tile1done
+	MOVQ k+112(FP), R10
+	MOVQ b_base+72(FP), R12
+	MOVQ AX, R11
+	SUBQ $0x02, R10
+	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R10
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VMOVUPS      128(R12), Z6
-	VMOVUPS      192(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R10
@@ -8798,11 +12103,91 @@ tile6:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile6done
+	SUBQ   $0x02, R10
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R10
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R12), Z24
@@ -8943,11 +12328,81 @@ tile5:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile5done
+	SUBQ   $0x02, R10
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R10
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R12), Z20
@@ -9070,11 +12525,71 @@ tile4:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile4done
+	SUBQ   $0x02, R10
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R10
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R12), Z16
@@ -9178,11 +12693,61 @@ tile3:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile3done
+	SUBQ   $0x02, R10
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R10
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R12), Z12
@@ -9269,11 +12834,51 @@ tile2:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile2done
+	SUBQ   $0x02, R10
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R10
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R12), Z8
@@ -9334,63 +12939,47 @@ tile2done:
 
 	// Tile of 1 × 4 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
-	MOVQ    AX, R11
-	SUBQ    $0x04, R10
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	SUBQ         $0x04, R10
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R10
-	TESTQ R10, R10
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k+112(FP), R10
+	MOVQ   b_base+72(FP), R12
+	MOVQ   AX, R11
+	SUBQ   $0x02, R10
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R10
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VMOVUPS      128(R12), Z6
-	VMOVUPS      192(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R10
@@ -9495,11 +13084,91 @@ tile6:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile6done
+	SUBQ   $0x02, R10
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile6steps:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VMOVUPS      192(R12), Z27
+	VBROADCASTSS (R11), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R11)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R11)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R11)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R11)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R11)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R10
+	JZ   tile6done
 
 tile6step:
 	VMOVUPS      (R12), Z24
@@ -9681,11 +13350,81 @@ tile5:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile5done
+	SUBQ   $0x02, R10
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile5steps:
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z20
+	VMOVUPS      64(R12), Z21
+	VMOVUPS      128(R12), Z22
+	VMOVUPS      192(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R10
+	JZ   tile5done
 
 tile5step:
 	VMOVUPS      (R12), Z20
@@ -9841,11 +13580,71 @@ tile4:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile4done
+	SUBQ   $0x02, R10
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile4steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R11), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R11)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R11)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R11)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R10
+	JZ   tile4done
 
 tile4step:
 	VMOVUPS      (R12), Z16
@@ -9974,11 +13773,61 @@ tile3:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile3done
+	SUBQ   $0x02, R10
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile3steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VMOVUPS      192(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R10
+	JZ   tile3done
 
 tile3step:
 	VMOVUPS      (R12), Z12
@@ -10082,11 +13931,51 @@ tile2:
 	MOVQ   k+112(FP), R10
 	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
-	TESTQ  R10, R10
-	JZ     tile2done
+	SUBQ   $0x02, R10
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
+
+tile2steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VMOVUPS      128(R12), Z10
+	VMOVUPS      192(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R10
+	JZ   tile2done
 
 tile2step:
 	VMOVUPS      (R12), Z8
@@ -10156,63 +14045,47 @@ tile2done:
 
 	// Tile of 1 × 4 vectors.
 tile1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
-	MOVQ    AX, R11
-	SUBQ    $0x04, R10
-	JL      tile1fewer
-	PCALIGN $0x20
-
-tile1four:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS (R11)(BX*1), Z4
-	VFMADD231PS  (R12)(SI*1), Z4, Z0
-	VFMADD231PS  64(R12)(SI*1), Z4, Z1
-	VFMADD231PS  128(R12)(SI*1), Z4, Z2
-	VFMADD231PS  192(R12)(SI*1), Z4, Z3
-	LEAQ         (R11)(BX*2), R11
-	LEAQ         (R12)(SI*2), R12
-	SUBQ         $0x04, R10
-	JGE          tile1four
-
-tile1fewer:
-	ADDQ  $0x04, R10
-	TESTQ R10, R10
-	JZ    tile1done
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k+112(FP), R10
+	MOVQ   b_base+72(FP), R12
+	MOVQ   AX, R11
+	SUBQ   $0x02, R10
+	JL     tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x20
 
+tile1steps:
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R10
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R10
+	JZ   tile1done
+
 tile1step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VMOVUPS      128(R12), Z6
-	VMOVUPS      192(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R10

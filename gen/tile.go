@@ -33,6 +33,9 @@ import (
 // ldb, steps left; around it a, c and rows left: 14 of 15. The rest is loaded
 // from the arguments when it is needed.
 
+// unroll is the number of steps in a turn of the inner loop.
+const unroll = 2
+
 // An epilogue says what becomes of the accumulators.
 type epilogue int
 
@@ -187,66 +190,62 @@ func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
 	t.Label(name + "zero")
 }
 
-// steps emits the inner loop.
+// steps emits the inner loop, unrolled, and the loop for the steps that are left.
+// A short loop that ends too often costs more than its steps: its end comes as a
+// surprise every time, unless its turns are few enough to be predicted.
 func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	k, p, b := t.num("k"), t.GP64(), t.slice("b")
 	t.MOVQ(t.a, p)
-	if len(acc) == 1 {
-		t.fourSteps(acc[0], k, p, b, name)
-	}
-	t.TESTQ(k, k)
-	t.JZ(operand.LabelRef(name + "done"))
+	t.SUBQ(operand.Imm(unroll), k)
+	t.JL(operand.LabelRef(name + "fewer"))
 	t.Comment("One step: a row of B times a number of every row of A.")
 	t.align()
+	t.Label(name + "steps")
+	for range unroll {
+		t.step(acc, p, b)
+	}
+	t.SUBQ(operand.Imm(unroll), k)
+	t.JGE(operand.LabelRef(name + "steps"))
+	t.Label(name + "fewer")
+	t.ADDQ(operand.Imm(unroll), k)
+	t.JZ(operand.LabelRef(name + "done"))
 	t.Label(name + "step")
-	bs := t.vectorsOf(t.vectors)
-	for v := range bs {
-		t.VMOVUPS(at(b, v*t.bytes()), bs[v])
-	}
-	for i := range acc {
-		if len(bs) == 1 {
-			t.fmaBroadcast(t.Context, t.address(p, i), bs[0], acc[i][0])
-			continue
-		}
-		a := t.vec()
-		t.VBROADCASTSS(t.address(p, i), a)
-		for v := range bs {
-			t.VFMADD231PS(bs[v], a, acc[i][v])
-		}
-	}
-	t.ADDQ(t.ldb, b)
-	t.ADDQ(t.cs, p)
+	t.step(acc, p, b)
 	t.DECQ(k)
 	t.JNZ(operand.LabelRef(name + "step"))
 	t.Label(name + "done")
 }
 
-// fourSteps emits a loop of four steps at a time for a single row. Such a tile
-// waits for its own chain; the fewer instructions it has, the more of what
-// follows it starts meanwhile.
-func (t *tiler) fourSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
-	t.SUBQ(operand.Imm(4), k)
-	t.JL(operand.LabelRef(name + "fewer"))
-	t.align()
-	t.Label(name + "four")
-	step := func(a, b operand.Mem) {
+// step emits one step, and moves p and b to the next.
+func (t *tiler) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
+	switch {
+	case len(acc) == 1: // every vector of B is used once: as a memory operand
+		a := t.vec()
+		t.VBROADCASTSS(t.address(p, 0), a)
+		for v := range acc[0] {
+			t.VFMADD231PS(at(b, v*t.bytes()), a, acc[0][v])
+		}
+	case t.vectors == 1:
 		x := t.vec()
-		t.VBROADCASTSS(a, x)
-		for v := range acc {
-			b.Disp = v * t.bytes()
-			t.VFMADD231PS(b, x, acc[v])
+		t.VMOVUPS(at(b, 0), x)
+		for i := range acc {
+			t.fmaBroadcast(t.Context, t.address(p, i), x, acc[i][0])
+		}
+	default:
+		bs := t.vectorsOf(t.vectors)
+		for v := range bs {
+			t.VMOVUPS(at(b, v*t.bytes()), bs[v])
+		}
+		for i := range acc {
+			a := t.vec()
+			t.VBROADCASTSS(t.address(p, i), a)
+			for v := range bs {
+				t.VFMADD231PS(bs[v], a, acc[i][v])
+			}
 		}
 	}
-	for range 2 {
-		step(at(p, 0), at(b, 0))
-		step(indexed(p, t.cs, 1), indexed(b, t.ldb, 1))
-		t.LEAQ(indexed(p, t.cs, 2), p)
-		t.LEAQ(indexed(b, t.ldb, 2), b)
-	}
-	t.SUBQ(operand.Imm(4), k)
-	t.JGE(operand.LabelRef(name + "four"))
-	t.Label(name + "fewer")
-	t.ADDQ(operand.Imm(4), k)
+	t.ADDQ(t.ldb, b)
+	t.ADDQ(t.cs, p)
 }
 
 // eachRow walks c over the rows of C, with the memory of each vector.
