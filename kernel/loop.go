@@ -11,11 +11,14 @@ func (w *workspace) task(j *job, i int) {
 	first, end := j.part(i, j.units())
 	panels := w.panels[:end-first]
 	all := span{j.keys(), 0}
+	u, n := j.unit(first/j.panels), first%j.panels // unit and panel in it
 	for x := range panels {
 		p := &panels[x]
-		u := (first + x) / j.panels
-		w.begin(j, p, j.unit(u), (first+x-u*j.panels)*j.width, j.width)
+		w.begin(j, p, u, n*j.width, j.width)
 		all = all.around(p.seen)
+		if n++; n == j.panels {
+			u, n = j.next(u), 0
+		}
 	}
 	w.blocks(j, panels, all)
 	for x := range panels {
@@ -23,14 +26,15 @@ func (w *workspace) task(j *job, i int) {
 	}
 }
 
-// begin makes p the panel of up to width rows of unit u from row on and packs
-// its queries.
+// begin makes p the panel of up to width rows of unit u from row on.
 func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
 	p.unit, p.row, p.n = u, row, min(width, j.rows()-row)
+	p.query, p.head = row, 0
+	if j.group > 1 {
+		p.query, p.head = row/j.group, row%j.group
+	}
 	p.use(j.kernels(p.n))
 	p.see(j)
-	w.offsets(j, &j.q, p)
-	p.kern.pack(p.q, p.kern.lanes, j.q.f32, w.off[:p.kern.lanes], p.n, j.d(), j.scale)
 }
 
 // see finds out what the rows of p see.
@@ -42,7 +46,7 @@ func (p *panel) see(j *job) {
 	}
 	p.seen = span{j.keys(), 0}
 	p.common = span{0, j.keys()}
-	i, g := p.row/j.group, p.row%j.group
+	i, g := p.query, p.head
 	s := j.mask.span(p.unit.b, i, j.keys())
 	for lane := range p.n {
 		p.spans[lane] = s
@@ -73,7 +77,7 @@ func (s span) around(t span) span {
 // offsets fills w.off with where the rows of p start in t, which is q or out:
 // an entry for every lane, the last row's repeated.
 func (w *workspace) offsets(j *job, t *Tensor, p *panel) {
-	i, g := p.row/j.group, p.row%j.group
+	i, g := p.query, p.head
 	off := w.off[:p.kern.lanes]
 	for lane := range off[:p.n] {
 		off[lane] = t.at(p.unit.b, p.unit.h*j.group+g, i)
@@ -150,12 +154,17 @@ func (p *panel) softmax(w *workspace) {
 // score computes S of the block at hand, from position lo on, and its maximum per
 // lane. Keys that all rows see need no mask; those before and after them do.
 func (w *workspace) score(j *job, p *panel, lo int) {
-	top := p.max
-	if p.started {
-		top = p.blockMax
+	top := p.blockMax
+	if !p.started {
+		top = p.max
+		w.pack(j, p)
 	}
 	copy(top, negInf[:])
 	open := p.common.and(p.keys)
+	if open == p.keys {
+		w.scoreRows(j, p, open, top)
+		return
+	}
 	if open.lo == open.hi {
 		open = span{p.keys.hi, p.keys.hi}
 	}
@@ -164,13 +173,20 @@ func (w *workspace) score(j *job, p *panel, lo int) {
 	w.scoreMasked(j, p, span{open.hi, p.keys.hi}, lo, top)
 }
 
+// pack packs the queries of p. It does so right before their first use: in calls
+// with few queries the processor packs the next panel while it waits for the
+// scores of this one.
+func (w *workspace) pack(j *job, p *panel) {
+	w.offsets(j, &j.q, p)
+	p.kern.pack(p.q, p.kern.lanes, j.q.f32, w.off[:p.kern.lanes], p.n, j.d(), j.scale)
+}
+
 // scoreRows computes the rows of S for part of the block's keys. A nil top leaves
 // the maximum to the mask.
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	lanes, d, rs := p.kern.lanes, j.d(), j.k.stride[2]
-	step := rowsPerCall(lanes, d)
-	for ; part.lo < part.hi; part.lo += step {
-		n := min(step, part.hi-part.lo)
+	for part.lo < part.hi {
+		n := rowsPerCall(part.hi-part.lo, lanes*d)
 		s := p.s[(part.lo-p.keys.lo)*lanes:]
 		k := j.rowsOf(&j.k, p.unit, part.lo, n)
 		if top == nil {
@@ -178,6 +194,7 @@ func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 		} else {
 			p.kern.tileMax(s, lanes, k, rs, 1, p.q, lanes, n, d, top)
 		}
+		part.lo += n
 	}
 }
 
@@ -217,15 +234,15 @@ func (w *workspace) weigh(j *job, p *panel) {
 func (w *workspace) weighAll(j *job, p *panel, n int) {
 	lanes, cs := p.kern.lanes, j.v.stride[2]
 	v := j.rowsOf(&j.v, p.unit, p.keys.lo, n)
-	step := rowsPerCall(lanes, n)
-	for e := 0; e < j.dv(); e += step {
-		m := min(step, j.dv()-e)
+	for e := 0; e < j.dv(); {
+		m := rowsPerCall(j.dv()-e, lanes*n)
 		o := p.o[e*lanes:]
 		if p.started {
 			p.kern.tileFold(o, lanes, v[e:], 1, cs, p.s, lanes, m, n, p.alpha, p.beta)
 		} else {
 			p.kern.tile(o, lanes, v[e:], 1, cs, p.s, lanes, m, n, false)
 		}
+		e += m
 	}
 }
 
@@ -236,10 +253,15 @@ func (j *job) rowsOf(t *Tensor, u unit, lo, n int) []float32 {
 	return t.f32[at : at+(n-1)*t.stride[2]+t.shape[3]]
 }
 
-// rowsPerCall bounds the tile rows of one call, since assembly cannot be
-// preempted: to 4 Mi fmas, about 70 µs of one 512-bit FMA unit at 3.7 GHz.
-func rowsPerCall(lanes, depth int) int {
-	return max(16, 4<<20/(lanes*depth))
+// rowsPerCall returns how many of the rows of a tile product to do in one call,
+// for the fmas of a row: assembly cannot be preempted, and 4 Mi fmas take about
+// 70 µs on one 512-bit FMA unit at 3.7 GHz.
+func rowsPerCall(rows, fmas int) int {
+	const limit, least = 4 << 20, 16
+	if rows <= least || rows*fmas <= limit {
+		return rows
+	}
+	return max(least, limit/fmas)
 }
 
 // finish writes the rows of p to out.
