@@ -105,30 +105,47 @@ func (j *job) run(parallel func(n int, task func(i int))) (reusable bool) {
 		w.fit(j)
 		j.workspaces = append(j.workspaces, w)
 	}
-	j.taken.Store(0)
-	j.done.Store(0)
-	j.workers.Store(0)
-	j.calls.Store(0)
-	if parallel == nil {
+	reusable = true
+	switch {
+	case parallel != nil:
+		reusable = j.delegate(parallel)
+	case j.threads > 1:
 		j.spawn()
-	} else {
-		parallel(j.threads, j.task)
-	}
-	// A parallel-for that skips tasks or returns early loses nothing: the rest
-	// is done here. One that may still call task keeps the job.
-	j.work()
-	for int(j.done.Load()) < j.tasks {
-		runtime.Gosched()
+	default:
+		for i := range j.tasks {
+			j.workspaces[0].task(j, i)
+		}
 	}
 	for _, w := range j.workspaces {
 		workspaces.put(w)
 	}
 	j.workspaces = j.workspaces[:0]
-	return parallel == nil || int(j.calls.Load()) == j.threads
+	return reusable
+}
+
+// delegate has all tasks done by the caller's parallel-for. One that skips tasks
+// or returns early loses nothing: the rest is done here. One that may still call
+// task later keeps the job.
+func (j *job) delegate(parallel func(n int, task func(i int))) (reusable bool) {
+	j.reset()
+	parallel(j.threads, j.task)
+	j.work()
+	for int(j.done.Load()) < j.tasks {
+		runtime.Gosched()
+	}
+	return int(j.calls.Load()) == j.threads
+}
+
+func (j *job) reset() {
+	j.taken.Store(0)
+	j.done.Store(0)
+	j.workers.Store(0)
+	j.calls.Store(0)
 }
 
 // spawn does all tasks on goroutines of its own, the calling one included.
 func (j *job) spawn() {
+	j.reset()
 	j.goroutines.Add(j.threads - 1)
 	for range j.threads - 1 {
 		go j.goroutine()
