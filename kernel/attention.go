@@ -15,7 +15,8 @@ const blockKeys = 256
 //	q   [B, H, Lq, D]     queries
 //	k   [B, Hkv, Lk, D]   keys; Hkv divides H (GQA, MQA): query head h uses key head h/(H/Hkv)
 //	v   [B, Hkv, Lk, Dv]  values; may share memory with k
-//	out [B, H, Lq, Dv]    is overwritten; shares no memory with the others
+//	out [B, H, Lq, Dv]    is overwritten; from its first element to its last
+//	                      it shares no memory with the others
 //
 // Any D and Dv ≥ 1 and any other dimension ≥ 0 is valid. A row that sees no key
 // is zeros; a NaN that a row can see, or that arises in it, makes the whole row
@@ -49,10 +50,9 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 		scale: log2Scale(opts.Scale, q.shape[3]),
 	}
 	j.plan(t, opts.Threads)
-	if j.run(opts.Run) {
-		j.problem = problem{} // the caller's memory is the caller's again
-		jobs.put(j)
-	}
+	j.run(opts.Run)
+	j.problem = problem{} // the caller's memory is the caller's again
+	jobs.put(j)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"testing"
 
@@ -163,6 +164,28 @@ func TestCausalIsLengths(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCausalOffsets: an offset near the largest int hides nothing, also where
+// offset + i overflows.
+func TestCausalOffsets(t *testing.T) {
+	for _, keys := range []int{0, 1, 300, math.MaxInt - 1, math.MaxInt} {
+		for _, offset := range []int{math.MinInt, -1, 0, 1, 299, 300, math.MaxInt - 2, math.MaxInt - 1, math.MaxInt} {
+			m := Causal(offset)
+			for i := range 5 {
+				want := new(big.Int).Add(big.NewInt(int64(offset)), big.NewInt(int64(i+1)))
+				if want.Cmp(big.NewInt(int64(keys))) > 0 {
+					want.SetInt64(int64(keys))
+				}
+				if want.Sign() < 0 {
+					want.SetInt64(0)
+				}
+				if got := m.span(0, i, keys); got.lo != 0 || int64(got.hi) != want.Int64() {
+					t.Errorf("Causal(%d) of query %d and %d keys is %v, want up to %v", offset, i, keys, got, want)
+				}
+			}
+		}
+	}
 }
 
 // TestOracle bounds the error against float64. The contract's order of

@@ -20,7 +20,7 @@ func (e *ArgumentError) Error() string {
 type TierError struct {
 	Tier   string // the name asked for
 	Source string // "Options.Tier" or "ATTN_TIER"
-	Reason string // "unknown; tiers are ...", or what the CPU lacks
+	Reason string // that it is unknown, with the tiers that are known, or what the CPU lacks
 }
 
 func (e *TierError) Error() string {

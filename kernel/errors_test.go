@@ -34,9 +34,9 @@ func TestArgumentErrors(t *testing.T) {
 		{"head size 0", "q", "head size", func(_, q, k, _ *Tensor, _ *Options) { q.shape[3], k.shape[3] = 0, 0 }},
 		{"value size 0", "v", "head size", func(_, _, _, v *Tensor, _ *Options) { v.shape[3] = 0 }},
 		{"stride leaves the slice", "v", "elements", func(_, _, _, v *Tensor, _ *Options) { v.stride[2] = 6 }},
-		{"stride overflows int", "q", "more than any slice", func(_, q, _, _ *Tensor, _ *Options) { q.stride[0] = math.MaxInt }},
-		{"sizes overflow int", "q", "more than any slice", func(_, q, _, _ *Tensor, _ *Options) { *q = BHLD(shared, math.MaxInt, math.MaxInt, 3, 6) }},
-		{"products that wrap to small", "k", "more than any slice", func(_, _, k, _ *Tensor, _ *Options) { *k = BHLD(shared, 2, 2, math.MaxInt/3, 6) }},
+		{"stride overflows int", "q", "fits an int", func(_, q, _, _ *Tensor, _ *Options) { q.stride[0] = math.MaxInt }},
+		{"sizes overflow int", "q", "fits an int", func(_, q, _, _ *Tensor, _ *Options) { *q = BHLD(shared, math.MaxInt, math.MaxInt, 3, 6) }},
+		{"products that wrap to small", "k", "fits an int", func(_, _, k, _ *Tensor, _ *Options) { *k = BHLD(shared, 2, 2, math.MaxInt/3, 6) }},
 		{"batch differs", "k", "batch 2", func(_, _, k, _ *Tensor, _ *Options) { k.shape[0] = 1 }},
 		{"head size differs", "k", "head size 6", func(_, _, k, _ *Tensor, _ *Options) { k.shape[3] = 5 }},
 		{"heads not divisible", "k", "divides", func(_, _, k, v *Tensor, _ *Options) { *k = BHLD(shared, 2, 3, 7, 6) }},
@@ -98,7 +98,11 @@ func TestGoodCalls(t *testing.T) {
 		"negative scale":  func() error { return Attention(out, q, k, v, Options{Scale: -1}) },
 		"negative offset": func() error { return Attention(out, q, k, v, Options{Mask: Causal(math.MinInt)}) },
 		"huge offset":     func() error { return Attention(out, q, k, v, Options{Mask: Causal(math.MaxInt)}) },
-		"no queries":      func() error { return Attention(BHLD(nil, 2, 4, 0, 5), BHLD(nil, 2, 4, 0, 6), k, v, Options{}) },
+		"stride of one head": func() error {
+			out := Strided(make([]float32, 40), [4]int{1, 1, 3, 5}, [3]int{10, math.MinInt + 50, 5})
+			return Attention(out, BHLD(q.f32, 1, 1, 3, 6), BHLD(k.f32, 1, 1, 7, 6), BHLD(v.f32, 1, 1, 7, 5), Options{})
+		},
+		"no queries": func() error { return Attention(BHLD(nil, 2, 4, 0, 5), BHLD(nil, 2, 4, 0, 6), k, v, Options{}) },
 		"unused stride": func() error {
 			q := Strided(q.f32, [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
 			return Attention(BHLD(out.f32, 1, 1, 1, 5), q, BHLD(k.f32, 1, 1, 7, 6), BHLD(v.f32, 1, 1, 7, 5), Options{})

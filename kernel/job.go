@@ -48,7 +48,7 @@ type job struct {
 	problem
 	schedule
 
-	taken   atomic.Int64 // tasks
+	left    atomic.Int64 // tasks to take; none while the job is not running
 	done    atomic.Int64 // tasks
 	workers atomic.Int64 // that have taken a task
 
@@ -62,7 +62,6 @@ type job struct {
 	task      func(i int)
 
 	goroutines sync.WaitGroup
-	calls      atomic.Int64 // of task, returned
 }
 
 func newJob() *job {
@@ -71,17 +70,16 @@ func newJob() *job {
 		defer j.goroutines.Done()
 		j.work()
 	}
-	j.task = func(int) {
-		j.work()
-		j.calls.Add(1)
-	}
+	j.task = func(int) { j.work() }
 	return j
 }
 
-// work takes tasks until none is left.
+// work takes tasks until none is left. A program may keep the task of its Run,
+// against the rules, and call it when the job is over or planned anew: what of the
+// job is not atomic may be read only with a task in hand.
 func (j *job) work() {
-	i := int(j.taken.Add(1)) - 1
-	if i >= j.tasks {
+	n := j.left.Add(-1)
+	if n < 0 {
 		return
 	}
 	var w *workspace
@@ -91,61 +89,52 @@ func (j *job) work() {
 		w = new(workspace)
 		w.fit(j)
 	}
-	for ; i < j.tasks; i = int(j.taken.Add(1)) - 1 {
-		w.task(j, i)
+	for ; n >= 0; n = j.left.Add(-1) {
+		w.task(j, j.tasks-1-int(n))
 		j.done.Add(1)
 	}
 }
 
 // run has all tasks done, by goroutines of its own or by the caller's
-// parallel-for. It reports whether the job can be used again.
-func (j *job) run(parallel func(n int, task func(i int))) (reusable bool) {
+// parallel-for.
+func (j *job) run(parallel func(n int, task func(i int))) {
 	for range j.threads {
 		w := workspaces.get()
 		w.fit(j)
 		j.workspaces = append(j.workspaces, w)
 	}
-	reusable = true
-	switch {
-	case parallel != nil:
-		reusable = j.delegate(parallel)
-	case j.threads > 1:
-		j.spawn()
-	default:
+	if j.threads == 1 && parallel == nil {
 		for i := range j.tasks {
 			j.workspaces[0].task(j, i)
 		}
+	} else {
+		j.runParallel(parallel)
 	}
 	for _, w := range j.workspaces {
 		workspaces.put(w)
 	}
 	j.workspaces = j.workspaces[:0]
-	return reusable
 }
 
-// delegate has all tasks done by the caller's parallel-for. One that skips tasks
-// or returns early loses nothing: the rest is done here. One that may still call
-// task later keeps the job.
-func (j *job) delegate(parallel func(n int, task func(i int))) (reusable bool) {
-	j.reset()
-	parallel(j.threads, j.task)
+// runParallel has the tasks done by several workers. A parallel-for that skips
+// tasks or returns early loses nothing: the rest is done here.
+func (j *job) runParallel(parallel func(n int, task func(i int))) {
+	j.done.Store(0)
+	j.workers.Store(0)
+	j.left.Store(int64(j.tasks)) // last: from now on there is work
+	if parallel == nil {
+		j.spawn()
+	} else {
+		parallel(j.threads, j.task)
+	}
 	j.work()
 	for int(j.done.Load()) < j.tasks {
 		runtime.Gosched()
 	}
-	return int(j.calls.Load()) == j.threads
-}
-
-func (j *job) reset() {
-	j.taken.Store(0)
-	j.done.Store(0)
-	j.workers.Store(0)
-	j.calls.Store(0)
 }
 
 // spawn does all tasks on goroutines of its own, the calling one included.
 func (j *job) spawn() {
-	j.reset()
 	j.goroutines.Add(j.threads - 1)
 	for range j.threads - 1 {
 		go j.goroutine()
@@ -155,18 +144,17 @@ func (j *job) spawn() {
 }
 
 // A freeList recycles values across calls. Unlike a sync.Pool it is not emptied
-// by the garbage collector, so that a warm program allocates nothing; it keeps
-// at most as many as were ever in use at once, up to limit.
+// by the garbage collector, so that a warm program allocates nothing; it keeps as
+// many as were ever in use at once.
 type freeList[T any] struct {
-	mu    sync.Mutex
-	free  []*T
-	limit int
-	make  func() *T
+	mu   sync.Mutex
+	free []*T
+	make func() *T
 }
 
 var (
-	jobs       = freeList[job]{limit: 64, make: newJob}
-	workspaces = freeList[workspace]{limit: 256, make: func() *workspace { return new(workspace) }}
+	jobs       = freeList[job]{make: newJob}
+	workspaces = freeList[workspace]{make: func() *workspace { return new(workspace) }}
 )
 
 func (l *freeList[T]) get() *T {
@@ -184,7 +172,5 @@ func (l *freeList[T]) get() *T {
 func (l *freeList[T]) put(x *T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.free) < l.limit {
-		l.free = append(l.free, x)
-	}
+	l.free = append(l.free, x)
 }

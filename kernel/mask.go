@@ -76,9 +76,8 @@ func single(r rule) Mask {
 func (r *rule) span(b, i, keys int) span {
 	switch r.kind {
 	case ruleCausal:
-		// i ≥ 0, so only a huge positive offset can overflow: it sees all.
-		if r.offset >= keys {
-			return span{0, keys}
+		if r.offset >= keys-i {
+			return span{0, keys} // where offset + i + 1 could overflow, too
 		}
 		return span{0, r.offset + i + 1}
 	case ruleKeyLengths:

@@ -41,8 +41,24 @@ func (w *workspace) redo(j *job, u unit, r int) {
 	}
 	w.begin(j, p, u, r, 1)
 	p.exact = true
-	w.blocks(j, w.single[:], p.seen)
+	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !p.hasNaN(j.dv()); lo += blockKeys {
+		w.blocks(j, w.single[:], p.seen.and(span{lo, lo + blockKeys}))
+	}
 	w.finish(j, p)
+}
+
+// hasNaN tells whether the row of an exact panel holds a NaN, which it keeps
+// whatever follows: a visible NaN costs no more than the keys up to its block.
+func (p *panel) hasNaN(dv int) bool {
+	if !p.started {
+		return false
+	}
+	for e := range dv {
+		if x := p.o[e*p.kern.lanes]; x != x {
+			return true
+		}
+	}
+	return false
 }
 
 // findRuns finds the keys of the block at hand that the only row of an exact

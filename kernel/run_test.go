@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -45,11 +46,45 @@ func TestRun(t *testing.T) {
 			same(t, name, &got, &want)
 		}
 	}
+	var kept []func(int)
+	for range 20 {
+		got := runCase.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) {
+			for _, late := range kept { // of calls that are over, or of this one
+				late(0)
+			}
+			task(0)
+			kept = append(kept, task)
+		}})
+		same(t, "keeps task", &got, &want)
+		kept[0](1)
+	}
 	n := 0
 	runCase.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
+}
+
+// TestLateTask calls the task of a call that is over all the time, against the
+// rules of Options.Run, while other calls use the same job: no harm is done.
+func TestLateTask(t *testing.T) {
+	q, k, v := runCase.inputs()
+	want := runCase.run(t, q, k, v, Options{Threads: 1})
+	var late func(int)
+	runCase.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) { late = task }})
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			late(0)
+		}
+	})
+	for i := range 40 {
+		got := runCase.run(t, q, k, v, Options{Threads: 1 + i%3})
+		same(t, "with a late task", &got, &want)
+	}
+	stop.Store(true)
+	wg.Wait()
 }
 
 // TestConcurrentCalls makes calls of several shapes from many goroutines.
@@ -114,12 +149,12 @@ func TestNoAllocations(t *testing.T) {
 			"lengths":      {Threads: 1, Mask: KeyLengths(lengths)},
 		} {
 			o.Tier = tier.name
+			mask := o.Mask
 			if n := testing.AllocsPerRun(20, func() {
-				o.Mask = Causal(300).And(o.Mask)
+				o.Mask = Causal(300).And(mask)
 				if err := Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
-				o.Mask = Mask{}
 			}); n != 0 {
 				t.Errorf("%s: %v allocations per call", name, n)
 			}

@@ -47,7 +47,8 @@ func BLHD(data []float32, b, l, h, d int) Tensor {
 // PackedQKV returns views of the query, key and value heads in the contiguous
 // output of one joint projection: [B, L, heads+2·kvHeads, D], every token's
 // query heads first, then its key heads, then its value heads. With
-// heads = kvHeads that is the layout [B, L, 3, H, D].
+// heads = kvHeads that is the layout [B, L, 3, H, D]. An error about k or v counts
+// the elements of data from their first on.
 func PackedQKV(data []float32, b, l, heads, kvHeads, d int) (q, k, v Tensor) {
 	token := mulSat(addSat(heads, mulSat(2, kvHeads)), d)
 	strides := [3]int{mulSat(l, token), d, token}

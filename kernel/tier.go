@@ -31,7 +31,6 @@ type TierInfo struct {
 	Runs    bool   // whether this CPU can run it
 	Reason  string // why it can't run
 	Default bool   // whether calls that name no tier use it
-	Widths  []int  // the panel widths it has kernels for, in query rows
 }
 
 // Tiers lists the tiers of this build, best first, and what keeps the others
@@ -43,9 +42,6 @@ func Tiers() []TierInfo {
 		t := &tiers[i]
 		reason := t.lacks()
 		infos[i] = TierInfo{Name: t.name, Runs: reason == "", Reason: reason, Default: t == def}
-		for _, p := range t.panels {
-			infos[i].Widths = append(infos[i].Widths, p.lanes)
-		}
 	}
 	return infos
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 			return err
 		}
 		if extents[i] = t.extent(); extents[i] > len(t.f32) {
-			return &ArgumentError{names[i], t.describe(), fmt.Sprintf("a slice of at least %s elements", sizeString(extents[i]))}
+			return &ArgumentError{names[i], t.describe(), wantElements(extents[i])}
 		}
 	}
 	if err := checkShapes(out, q, k, v); err != nil {
@@ -29,7 +30,7 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 	}
 	for i, t := range [...]*Tensor{q, k, v} {
 		if overlap(out.f32[:extents[3]], t.f32[:extents[i]]) {
-			return &ArgumentError{"out", "memory that overlaps " + names[i], "memory of its own"}
+			return &ArgumentError{"out", "memory that overlaps " + names[i], "a range of memory of its own"}
 		}
 	}
 	return opts.check(q.shape[0], k.shape[2])
@@ -53,11 +54,12 @@ func (t *Tensor) check(name string) error {
 	return nil
 }
 
-func sizeString(n int) string {
+// wantElements asks for a slice of n elements.
+func wantElements(n int) string {
 	if n == math.MaxInt {
-		return "more than any slice can hold:"
+		return "sizes and strides whose product fits an int"
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("a slice of at least %d elements", n)
 }
 
 // describe names the tensor's shape, strides and slice length.
@@ -90,14 +92,14 @@ func (t *Tensor) checkDistinct() error {
 		return nil
 	}
 	order := [3]int{2, 1, 0}
-	slices.SortStableFunc(order[:], func(x, y int) int { return t.stride[x] - t.stride[y] })
+	slices.SortStableFunc(order[:], func(x, y int) int { return cmp.Compare(t.stride[x], t.stride[y]) })
 	inner := t.shape[3]
 	for _, i := range order {
 		if t.shape[i] == 1 {
 			continue
 		}
 		if t.stride[i] < inner {
-			return &ArgumentError{"out", t.describe(), "strides under which no two elements overlap"}
+			return &ArgumentError{"out", t.describe(), "strides that nest, so that no two elements overlap"}
 		}
 		inner += (t.shape[i] - 1) * t.stride[i]
 	}
