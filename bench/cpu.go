@@ -24,6 +24,14 @@ func cpuName() string {
 	return "unknown " + runtime.GOARCH
 }
 
+// cpuModel is the family and model of an x86 CPU: clouds hide the name.
+func cpuModel() string {
+	if cpuid.CPU.Family == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%v family %d model %d)", cpuid.CPU.VendorID, cpuid.CPU.Family, cpuid.CPU.Model)
+}
+
 // nameInCPUInfo finds a name in Linux's description of the CPUs.
 func nameInCPUInfo(info string) string {
 	for line := range strings.Lines(info) {
@@ -61,7 +69,7 @@ func simdFeatures() []string {
 // describeMachine prints the CPU, its features and the tiers.
 func describeMachine(w io.Writer) {
 	fmt.Fprintf(w, "attn    contract %d, %s %s/%s\n", kernel.Contract, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(w, "CPU     %s\n", cpuName())
+	fmt.Fprintf(w, "CPU     %s%s\n", cpuName(), cpuModel())
 	fmt.Fprintf(w, "cores   %s\n", cores())
 	fmt.Fprintf(w, "SIMD    %s\n", wrap(simdFeatures(), 100, "        "))
 	for i, t := range kernel.Tiers() {
@@ -71,6 +79,16 @@ func describeMachine(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s  %-8s %s\n", title, t.Name, tierState(t))
 	}
+	if err := defaultError(); err != nil {
+		fmt.Fprintf(w, "        calls that name no tier fail: %v\n", err)
+	}
+}
+
+// defaultError is why calls that name no tier fail, if they do: ATTN_TIER names
+// one that cannot run.
+func defaultError() error {
+	one := func() kernel.Tensor { return kernel.BHLD(make([]float32, 1), 1, 1, 1, 1) }
+	return kernel.Attention(one(), one(), one(), one(), kernel.Options{})
 }
 
 func cores() string {

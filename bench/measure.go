@@ -47,7 +47,7 @@ func timeCell(ctx context.Context, w *workload, c cell, p *probe, d time.Duratio
 	start := time.Now()
 	for range rounds {
 		s.peaks = append(s.peaks, p.sample()...)
-		if err := s.round(w, c, batch, d/rounds); err != nil {
+		if err := s.round(ctx, w, c, batch, d/rounds); err != nil {
 			return s, err
 		}
 		if ctx.Err() != nil || time.Since(start) >= d && len(s.ns) >= minSamples {
@@ -76,8 +76,8 @@ func warmUp(w *workload, c cell) (time.Duration, error) {
 	return time.Since(start) / time.Duration(n), nil
 }
 
-// round takes samples for about d, at least one.
-func (s *samples) round(w *workload, c cell, batch int, d time.Duration) error {
+// round takes samples for about d or until the context ends, at least one.
+func (s *samples) round(ctx context.Context, w *workload, c cell, batch int, d time.Duration) error {
 	for start := time.Now(); ; {
 		before := time.Now()
 		for range batch {
@@ -88,7 +88,7 @@ func (s *samples) round(w *workload, c cell, batch int, d time.Duration) error {
 		now := time.Now()
 		s.ns = append(s.ns, float64(now.Sub(before).Nanoseconds())/float64(batch))
 		s.calls += batch
-		if now.Sub(start) >= d {
+		if now.Sub(start) >= d || ctx.Err() != nil {
 			return nil
 		}
 	}

@@ -4,50 +4,18 @@ import (
 	"math"
 	"runtime"
 	"sync"
-)
 
-// exactRow computes one row of attention in float64 into dst: q over the first
-// n keys. scores has room for n.
-func exactRow(dst []float64, q, k, v []float32, n int, scores []float64) {
-	clear(dst)
-	if n == 0 {
-		return
-	}
-	d := len(q)
-	scale := 1 / math.Sqrt(float64(d))
-	m := math.Inf(-1)
-	for j := range n {
-		key, s := k[j*d:(j+1)*d], 0.0
-		for x, e := range q {
-			s += float64(e) * float64(key[x])
-		}
-		scores[j] = s * scale
-		m = max(m, scores[j])
-	}
-	sum := 0.0
-	for j := range n {
-		p := math.Exp(scores[j] - m)
-		sum += p
-		for x, e := range v[j*len(dst) : (j+1)*len(dst)] {
-			dst[x] += p * float64(e)
-		}
-	}
-	for x := range dst {
-		dst[x] /= sum
-	}
-}
+	"github.com/attn-go/attn/fallback"
+)
 
 // exact computes attention in float64. Elements are in the order of newOut.
 func exact(g *group) []float64 {
 	d, dv := g.q.shape[3], g.v.shape[3]
 	out := make([]float64, g.batch()*g.heads()*g.lq()*dv)
 	eachHead(g, func(b, h int) {
-		q, k, v := g.q.head(b, h), g.k.head(b, g.kvHead(h)), g.v.head(b, g.kvHead(h))
-		scores := make([]float64, g.lk())
 		at := (b*g.heads() + h) * g.lq() * dv
-		for i := range g.lq() {
-			exactRow(out[at+i*dv:at+(i+1)*dv], q[i*d:(i+1)*d], k, v, g.visible(b, i), scores)
-		}
+		fallback.Oracle(out[at:at+g.lq()*dv], g.q.head(b, h), g.k.head(b, g.kvHead(h)), g.v.head(b, g.kvHead(h)),
+			g.lq(), g.lk(), d, dv, 1/math.Sqrt(float64(d)), func(i int) (lo, hi int) { return 0, g.visible(b, i) })
 	})
 	return out
 }
