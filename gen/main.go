@@ -40,6 +40,11 @@ func generate() (map[string][]byte, error) {
 		files[i.file()+"_amd64.s"] = asm
 		files[i.file()+"_amd64.go"] = stubs
 	}
+	asm, stubs, err := buildNEON()
+	if err != nil {
+		return nil, err
+	}
+	files["neon_arm64.s"], files["neon_arm64.go"] = asm, stubs
 	return files, nil
 }
 

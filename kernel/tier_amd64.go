@@ -3,8 +3,6 @@
 package kernel
 
 import (
-	"strings"
-
 	"github.com/attn-go/attn/asm"
 	"github.com/klauspost/cpuid/v2"
 )
@@ -38,12 +36,6 @@ func archTiers() []tier {
 	}
 }
 
-type (
-	tileFunc     = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
-	tileMaxFunc  = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
-	tileFoldFunc = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
-)
-
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
@@ -58,20 +50,4 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		mask: asm.MaskAVX2, softmax: asm.SoftmaxAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
 	}
-}
-
-// lacking returns a function that names those of the features that this CPU,
-// or its operating system, lacks.
-func lacking(features ...cpuid.FeatureID) func() string {
-	var missing []string
-	for _, f := range features {
-		if !cpuid.CPU.Supports(f) {
-			missing = append(missing, f.String())
-		}
-	}
-	reason := ""
-	if missing != nil {
-		reason = "the CPU lacks " + strings.Join(missing, ", ")
-	}
-	return func() string { return reason }
 }

@@ -47,7 +47,16 @@ type Lane struct {
 	lane int
 }
 
-func (a Arr) String() string  { return fmt.Sprintf("V%d.%s", a.v.n, a.lanes) }
+// Whole is the register without an arrangement.
+func (v Vec) Whole() Arr { return Arr{v, ""} }
+
+func (a Arr) String() string {
+	if a.lanes == "" {
+		return fmt.Sprintf("V%d", a.v.n)
+	}
+	return fmt.Sprintf("V%d.%s", a.v.n, a.lanes)
+}
+
 func (l Lane) String() string { return fmt.Sprintf("V%d.S[%d]", l.v.n, l.lane) }
 
 // A pool hands out registers, the lowest free one first.
