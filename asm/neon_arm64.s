@@ -4,34 +4,34 @@
 
 #include "textflag.h"
 
-DATA exp2NEON<>+0(SB)/4, $0x3f800000
-DATA exp2NEON<>+4(SB)/4, $0x3f800000
-DATA exp2NEON<>+8(SB)/4, $0x3f800000
-DATA exp2NEON<>+12(SB)/4, $0x3f800000
-DATA exp2NEON<>+16(SB)/4, $0x3f317218
-DATA exp2NEON<>+20(SB)/4, $0x3f317218
-DATA exp2NEON<>+24(SB)/4, $0x3f317218
-DATA exp2NEON<>+28(SB)/4, $0x3f317218
-DATA exp2NEON<>+32(SB)/4, $0x3e75fdee
-DATA exp2NEON<>+36(SB)/4, $0x3e75fdee
-DATA exp2NEON<>+40(SB)/4, $0x3e75fdee
-DATA exp2NEON<>+44(SB)/4, $0x3e75fdee
-DATA exp2NEON<>+48(SB)/4, $0x3d6357be
-DATA exp2NEON<>+52(SB)/4, $0x3d6357be
-DATA exp2NEON<>+56(SB)/4, $0x3d6357be
-DATA exp2NEON<>+60(SB)/4, $0x3d6357be
-DATA exp2NEON<>+64(SB)/4, $0x3c1d96f0
-DATA exp2NEON<>+68(SB)/4, $0x3c1d96f0
-DATA exp2NEON<>+72(SB)/4, $0x3c1d96f0
-DATA exp2NEON<>+76(SB)/4, $0x3c1d96f0
-DATA exp2NEON<>+80(SB)/4, $0x3aaf8418
-DATA exp2NEON<>+84(SB)/4, $0x3aaf8418
-DATA exp2NEON<>+88(SB)/4, $0x3aaf8418
-DATA exp2NEON<>+92(SB)/4, $0x3aaf8418
-DATA exp2NEON<>+96(SB)/4, $0x3920b5ae
-DATA exp2NEON<>+100(SB)/4, $0x3920b5ae
-DATA exp2NEON<>+104(SB)/4, $0x3920b5ae
-DATA exp2NEON<>+108(SB)/4, $0x3920b5ae
+DATA exp2NEON<>+0(SB)/4, $0x3f000000
+DATA exp2NEON<>+4(SB)/4, $0x3f000000
+DATA exp2NEON<>+8(SB)/4, $0x3f000000
+DATA exp2NEON<>+12(SB)/4, $0x3f000000
+DATA exp2NEON<>+16(SB)/4, $0x3eb17218
+DATA exp2NEON<>+20(SB)/4, $0x3eb17218
+DATA exp2NEON<>+24(SB)/4, $0x3eb17218
+DATA exp2NEON<>+28(SB)/4, $0x3eb17218
+DATA exp2NEON<>+32(SB)/4, $0x3df5fdee
+DATA exp2NEON<>+36(SB)/4, $0x3df5fdee
+DATA exp2NEON<>+40(SB)/4, $0x3df5fdee
+DATA exp2NEON<>+44(SB)/4, $0x3df5fdee
+DATA exp2NEON<>+48(SB)/4, $0x3ce357be
+DATA exp2NEON<>+52(SB)/4, $0x3ce357be
+DATA exp2NEON<>+56(SB)/4, $0x3ce357be
+DATA exp2NEON<>+60(SB)/4, $0x3ce357be
+DATA exp2NEON<>+64(SB)/4, $0x3b9d96f0
+DATA exp2NEON<>+68(SB)/4, $0x3b9d96f0
+DATA exp2NEON<>+72(SB)/4, $0x3b9d96f0
+DATA exp2NEON<>+76(SB)/4, $0x3b9d96f0
+DATA exp2NEON<>+80(SB)/4, $0x3a2f8418
+DATA exp2NEON<>+84(SB)/4, $0x3a2f8418
+DATA exp2NEON<>+88(SB)/4, $0x3a2f8418
+DATA exp2NEON<>+92(SB)/4, $0x3a2f8418
+DATA exp2NEON<>+96(SB)/4, $0x38a0b5ae
+DATA exp2NEON<>+100(SB)/4, $0x38a0b5ae
+DATA exp2NEON<>+104(SB)/4, $0x38a0b5ae
+DATA exp2NEON<>+108(SB)/4, $0x38a0b5ae
 GLOBL exp2NEON<>(SB), RODATA|NOPTR, $112
 
 // func Tile1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -59,49 +59,759 @@ TEXT ·Tile1NEON(SB), NOSPLIT, $0-121
 	ADD R6, R15, R16
 	ADD R6, R16, R17
 	ADD R6, R17, R19
+	ADD R6, R19, R20
+	ADD R6, R20, R21
 
-	// Tiles of 14 rows while that many are left for another one after; the last two share the rest.
+	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
 
 rows:
-	CMP $28, R2
-	BGE tile14
-	CMP $14, R2
-	BEQ tile14
-	MOVD R2, R23
+	CMP $32, R2
+	BGE tile16
+	CMP $16, R2
+	BEQ tile16
+	MOVD R2, R25
 	BLT last
-	ADD $1, R23, R23
-	LSR $1, R23, R23
+	ADD $1, R25, R25
+	LSR $1, R25, R25
 
 last:
-	CMP $14, R23
+	CMP $16, R25
+	BEQ tile16
+	CMP $15, R25
+	BEQ tile15
+	CMP $14, R25
 	BEQ tile14
-	CMP $13, R23
+	CMP $13, R25
 	BEQ tile13
-	CMP $12, R23
+	CMP $12, R25
 	BEQ tile12
-	CMP $11, R23
+	CMP $11, R25
 	BEQ tile11
-	CMP $10, R23
+	CMP $10, R25
 	BEQ tile10
-	CMP $9, R23
+	CMP $9, R25
 	BEQ tile9
-	CMP $8, R23
+	CMP $8, R25
 	BEQ tile8
-	CMP $7, R23
+	CMP $7, R25
 	BEQ tile7
-	CMP $6, R23
+	CMP $6, R25
 	BEQ tile6
-	CMP $5, R23
+	CMP $5, R25
 	BEQ tile5
-	CMP $4, R23
+	CMP $4, R25
 	BEQ tile4
-	CMP $3, R23
+	CMP $3, R25
 	BEQ tile3
-	CMP $2, R23
+	CMP $2, R25
 	BEQ tile2
-	CMP $1, R23
+	CMP $1, R25
 	BEQ tile1
 	RET
+
+	// Tile of 16 × 1 vectors.
+
+tile16:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R24
+	CBZ R24, tile16zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
+	FMOVQ (R22), F11
+	ADD R5, R22, R22
+	FMOVQ (R22), F12
+	ADD R5, R22, R22
+	FMOVQ (R22), F13
+	ADD R5, R22, R22
+	FMOVQ (R22), F14
+	ADD R5, R22, R22
+	FMOVQ (R22), F15
+	ADD R5, R22, R22
+
+tile16zero:
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile16columns
+	CMP $4, R3
+	BNE tile16left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile16rowend
+	PCALIGN $32
+
+tile16rowturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R23), F19
+	ADD R4, R23, R23
+	FMOVQ (R22), F20
+	WORD $0x3ce66ad5 // ldr q21, [x22, x6]
+	WORD $0x3ce76ad6 // ldr q22, [x22, x7]
+	WORD $0x3ce86ad7 // ldr q23, [x22, x8]
+	WORD $0x3ce96ad8 // ldr q24, [x22, x9]
+	WORD $0x3cea6ad9 // ldr q25, [x22, x10]
+	WORD $0x3ceb6ada // ldr q26, [x22, x11]
+	WORD $0x3cec6adb // ldr q27, [x22, x12]
+	WORD $0x3ced6adc // ldr q28, [x22, x13]
+	WORD $0x3cee6add // ldr q29, [x22, x14]
+	WORD $0x3cef6ade // ldr q30, [x22, x15]
+	WORD $0x3cf06adf // ldr q31, [x22, x16]
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f961202 // fmla v2.4s, v16.4s, v22.s[0]
+	WORD $0x4f971203 // fmla v3.4s, v16.4s, v23.s[0]
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
+	WORD $0x4f9a1206 // fmla v6.4s, v16.4s, v26.s[0]
+	WORD $0x4f9b1207 // fmla v7.4s, v16.4s, v27.s[0]
+	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
+	WORD $0x4f9d1209 // fmla v9.4s, v16.4s, v29.s[0]
+	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
+	WORD $0x4f9f120b // fmla v11.4s, v16.4s, v31.s[0]
+	WORD $0x4fb41220 // fmla v0.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61222 // fmla v2.4s, v17.4s, v22.s[1]
+	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
+	WORD $0x4fb81224 // fmla v4.4s, v17.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1226 // fmla v6.4s, v17.4s, v26.s[1]
+	WORD $0x4fbb1227 // fmla v7.4s, v17.4s, v27.s[1]
+	WORD $0x4fbc1228 // fmla v8.4s, v17.4s, v28.s[1]
+	WORD $0x4fbd1229 // fmla v9.4s, v17.4s, v29.s[1]
+	WORD $0x4fbe122a // fmla v10.4s, v17.4s, v30.s[1]
+	WORD $0x4fbf122b // fmla v11.4s, v17.4s, v31.s[1]
+	WORD $0x4f941a40 // fmla v0.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a41 // fmla v1.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a43 // fmla v3.4s, v18.4s, v23.s[2]
+	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
+	WORD $0x4f991a45 // fmla v5.4s, v18.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4f9b1a47 // fmla v7.4s, v18.4s, v27.s[2]
+	WORD $0x4f9c1a48 // fmla v8.4s, v18.4s, v28.s[2]
+	WORD $0x4f9d1a49 // fmla v9.4s, v18.4s, v29.s[2]
+	WORD $0x4f9e1a4a // fmla v10.4s, v18.4s, v30.s[2]
+	WORD $0x4f9f1a4b // fmla v11.4s, v18.4s, v31.s[2]
+	WORD $0x4fb41a60 // fmla v0.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a62 // fmla v2.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a63 // fmla v3.4s, v19.4s, v23.s[3]
+	WORD $0x4fb81a64 // fmla v4.4s, v19.4s, v24.s[3]
+	WORD $0x4fb91a65 // fmla v5.4s, v19.4s, v25.s[3]
+	WORD $0x4fba1a66 // fmla v6.4s, v19.4s, v26.s[3]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+	WORD $0x4fbc1a68 // fmla v8.4s, v19.4s, v28.s[3]
+	WORD $0x4fbd1a69 // fmla v9.4s, v19.4s, v29.s[3]
+	WORD $0x4fbe1a6a // fmla v10.4s, v19.4s, v30.s[3]
+	WORD $0x4fbf1a6b // fmla v11.4s, v19.4s, v31.s[3]
+	WORD $0x3cf16ad4 // ldr q20, [x22, x17]
+	WORD $0x3cf36ad5 // ldr q21, [x22, x19]
+	WORD $0x3cf46ad6 // ldr q22, [x22, x20]
+	WORD $0x3cf56ad7 // ldr q23, [x22, x21]
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4f95120d // fmla v13.4s, v16.4s, v21.s[0]
+	WORD $0x4f96120e // fmla v14.4s, v16.4s, v22.s[0]
+	WORD $0x4f97120f // fmla v15.4s, v16.4s, v23.s[0]
+	WORD $0x4fb4122c // fmla v12.4s, v17.4s, v20.s[1]
+	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
+	WORD $0x4fb6122e // fmla v14.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7122f // fmla v15.4s, v17.4s, v23.s[1]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4fb41a6c // fmla v12.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a6d // fmla v13.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a6e // fmla v14.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16rowturn
+
+tile16rowend:
+	ADD $4, R24, R24
+	B tile16left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile16columns:
+	SUBS $4, R24, R24
+	BLT tile16columnend
+	PCALIGN $32
+
+tile16columnturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16columnturn
+
+tile16columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile16left:
+	CBZ R24, tile16done
+
+tile16step:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVS (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	FMOVS (R22)(R6), F18
+	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
+	FMOVS (R22)(R7), F19
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	FMOVS (R22)(R8), F20
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	FMOVS (R22)(R9), F21
+	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
+	FMOVS (R22)(R10), F22
+	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
+	FMOVS (R22)(R11), F23
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	FMOVS (R22)(R12), F24
+	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
+	FMOVS (R22)(R13), F25
+	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
+	FMOVS (R22)(R14), F26
+	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
+	FMOVS (R22)(R15), F27
+	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
+	FMOVS (R22)(R16), F28
+	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
+	FMOVS (R22)(R17), F29
+	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
+	FMOVS (R22)(R19), F30
+	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
+	FMOVS (R22)(R20), F31
+	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
+	FMOVS (R22)(R21), F17
+	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile16step
+
+tile16done:
+	FMOVQ F0, (R1)
+	ADD R5, R1, R1
+	FMOVQ F1, (R1)
+	ADD R5, R1, R1
+	FMOVQ F2, (R1)
+	ADD R5, R1, R1
+	FMOVQ F3, (R1)
+	ADD R5, R1, R1
+	FMOVQ F4, (R1)
+	ADD R5, R1, R1
+	FMOVQ F5, (R1)
+	ADD R5, R1, R1
+	FMOVQ F6, (R1)
+	ADD R5, R1, R1
+	FMOVQ F7, (R1)
+	ADD R5, R1, R1
+	FMOVQ F8, (R1)
+	ADD R5, R1, R1
+	FMOVQ F9, (R1)
+	ADD R5, R1, R1
+	FMOVQ F10, (R1)
+	ADD R5, R1, R1
+	FMOVQ F11, (R1)
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	ADD R5, R1, R1
+	FMOVQ F13, (R1)
+	ADD R5, R1, R1
+	FMOVQ F14, (R1)
+	ADD R5, R1, R1
+	FMOVQ F15, (R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R21, R0, R0
+	SUB $16, R2, R2
+	B rows
+
+	// Tile of 15 × 1 vectors.
+
+tile15:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R24
+	CBZ R24, tile15zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
+	FMOVQ (R22), F11
+	ADD R5, R22, R22
+	FMOVQ (R22), F12
+	ADD R5, R22, R22
+	FMOVQ (R22), F13
+	ADD R5, R22, R22
+	FMOVQ (R22), F14
+	ADD R5, R22, R22
+
+tile15zero:
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile15columns
+	CMP $4, R3
+	BNE tile15left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile15rowend
+	PCALIGN $32
+
+tile15rowturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R22), F19
+	WORD $0x3ce66ad4 // ldr q20, [x22, x6]
+	WORD $0x3ce76ad5 // ldr q21, [x22, x7]
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x3ce96ad7 // ldr q23, [x22, x9]
+	WORD $0x3cea6ad8 // ldr q24, [x22, x10]
+	WORD $0x3ceb6ad9 // ldr q25, [x22, x11]
+	WORD $0x3cec6ada // ldr q26, [x22, x12]
+	WORD $0x3ced6adb // ldr q27, [x22, x13]
+	WORD $0x3cee6adc // ldr q28, [x22, x14]
+	WORD $0x3cef6add // ldr q29, [x22, x15]
+	WORD $0x3cf06ade // ldr q30, [x22, x16]
+	WORD $0x3cf16adf // ldr q31, [x22, x17]
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511e2 // fmla v2.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
+	WORD $0x4f9911e6 // fmla v6.4s, v15.4s, v25.s[0]
+	WORD $0x4f9a11e7 // fmla v7.4s, v15.4s, v26.s[0]
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
+	WORD $0x4f9c11e9 // fmla v9.4s, v15.4s, v28.s[0]
+	WORD $0x4f9d11ea // fmla v10.4s, v15.4s, v29.s[0]
+	WORD $0x4f9e11eb // fmla v11.4s, v15.4s, v30.s[0]
+	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
+	WORD $0x4fb31200 // fmla v0.4s, v16.4s, v19.s[1]
+	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
+	WORD $0x4fb51202 // fmla v2.4s, v16.4s, v21.s[1]
+	WORD $0x4fb61203 // fmla v3.4s, v16.4s, v22.s[1]
+	WORD $0x4fb71204 // fmla v4.4s, v16.4s, v23.s[1]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
+	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
+	WORD $0x4fbb1208 // fmla v8.4s, v16.4s, v27.s[1]
+	WORD $0x4fbc1209 // fmla v9.4s, v16.4s, v28.s[1]
+	WORD $0x4fbd120a // fmla v10.4s, v16.4s, v29.s[1]
+	WORD $0x4fbe120b // fmla v11.4s, v16.4s, v30.s[1]
+	WORD $0x4fbf120c // fmla v12.4s, v16.4s, v31.s[1]
+	WORD $0x4f931a20 // fmla v0.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
+	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
+	WORD $0x4f961a23 // fmla v3.4s, v17.4s, v22.s[2]
+	WORD $0x4f971a24 // fmla v4.4s, v17.4s, v23.s[2]
+	WORD $0x4f981a25 // fmla v5.4s, v17.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a27 // fmla v7.4s, v17.4s, v26.s[2]
+	WORD $0x4f9b1a28 // fmla v8.4s, v17.4s, v27.s[2]
+	WORD $0x4f9c1a29 // fmla v9.4s, v17.4s, v28.s[2]
+	WORD $0x4f9d1a2a // fmla v10.4s, v17.4s, v29.s[2]
+	WORD $0x4f9e1a2b // fmla v11.4s, v17.4s, v30.s[2]
+	WORD $0x4f9f1a2c // fmla v12.4s, v17.4s, v31.s[2]
+	WORD $0x4fb31a40 // fmla v0.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a41 // fmla v1.4s, v18.4s, v20.s[3]
+	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
+	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
+	WORD $0x4fb71a44 // fmla v4.4s, v18.4s, v23.s[3]
+	WORD $0x4fb81a45 // fmla v5.4s, v18.4s, v24.s[3]
+	WORD $0x4fb91a46 // fmla v6.4s, v18.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+	WORD $0x4fbb1a48 // fmla v8.4s, v18.4s, v27.s[3]
+	WORD $0x4fbc1a49 // fmla v9.4s, v18.4s, v28.s[3]
+	WORD $0x4fbd1a4a // fmla v10.4s, v18.4s, v29.s[3]
+	WORD $0x4fbe1a4b // fmla v11.4s, v18.4s, v30.s[3]
+	WORD $0x4fbf1a4c // fmla v12.4s, v18.4s, v31.s[3]
+	WORD $0x3cf36ad3 // ldr q19, [x22, x19]
+	WORD $0x3cf46ad4 // ldr q20, [x22, x20]
+	WORD $0x4f9311ed // fmla v13.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	WORD $0x4fb3120d // fmla v13.4s, v16.4s, v19.s[1]
+	WORD $0x4fb4120e // fmla v14.4s, v16.4s, v20.s[1]
+	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a2e // fmla v14.4s, v17.4s, v20.s[2]
+	WORD $0x4fb31a4d // fmla v13.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a4e // fmla v14.4s, v18.4s, v20.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15rowturn
+
+tile15rowend:
+	ADD $4, R24, R24
+	B tile15left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile15columns:
+	SUBS $4, R24, R24
+	BLT tile15columnend
+	PCALIGN $32
+
+tile15columnturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15columnturn
+
+tile15columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile15left:
+	CBZ R24, tile15done
+
+tile15step:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVS (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	FMOVS (R22)(R6), F17
+	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
+	FMOVS (R22)(R7), F18
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	FMOVS (R22)(R8), F19
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	FMOVS (R22)(R9), F20
+	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
+	FMOVS (R22)(R10), F21
+	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
+	FMOVS (R22)(R11), F22
+	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
+	FMOVS (R22)(R12), F23
+	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
+	FMOVS (R22)(R13), F24
+	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
+	FMOVS (R22)(R14), F25
+	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
+	FMOVS (R22)(R15), F26
+	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
+	FMOVS (R22)(R16), F27
+	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
+	FMOVS (R22)(R17), F28
+	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
+	FMOVS (R22)(R19), F29
+	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
+	FMOVS (R22)(R20), F30
+	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile15step
+
+tile15done:
+	FMOVQ F0, (R1)
+	ADD R5, R1, R1
+	FMOVQ F1, (R1)
+	ADD R5, R1, R1
+	FMOVQ F2, (R1)
+	ADD R5, R1, R1
+	FMOVQ F3, (R1)
+	ADD R5, R1, R1
+	FMOVQ F4, (R1)
+	ADD R5, R1, R1
+	FMOVQ F5, (R1)
+	ADD R5, R1, R1
+	FMOVQ F6, (R1)
+	ADD R5, R1, R1
+	FMOVQ F7, (R1)
+	ADD R5, R1, R1
+	FMOVQ F8, (R1)
+	ADD R5, R1, R1
+	FMOVQ F9, (R1)
+	ADD R5, R1, R1
+	FMOVQ F10, (R1)
+	ADD R5, R1, R1
+	FMOVQ F11, (R1)
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	ADD R5, R1, R1
+	FMOVQ F13, (R1)
+	ADD R5, R1, R1
+	FMOVQ F14, (R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R20, R0, R0
+	SUB $15, R2, R2
+	B rows
 
 	// Tile of 14 × 1 vectors.
 
@@ -122,75 +832,75 @@ tile14:
 	VEOR V13.B16, V13.B16, V13.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile14zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
-	FMOVQ (R20), F9
-	ADD R5, R20, R20
-	FMOVQ (R20), F10
-	ADD R5, R20, R20
-	FMOVQ (R20), F11
-	ADD R5, R20, R20
-	FMOVQ (R20), F12
-	ADD R5, R20, R20
-	FMOVQ (R20), F13
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile14zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
+	FMOVQ (R22), F11
+	ADD R5, R22, R22
+	FMOVQ (R22), F12
+	ADD R5, R22, R22
+	FMOVQ (R22), F13
+	ADD R5, R22, R22
 
 tile14zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
 	BNE tile14left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
 
 tile14rowturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R21), F17
-	ADD R4, R21, R21
-	FMOVQ (R20), F18
-	WORD $0x3ce66a93 // ldr q19, [x20, x6]
-	WORD $0x3ce76a94 // ldr q20, [x20, x7]
-	WORD $0x3ce86a95 // ldr q21, [x20, x8]
-	WORD $0x3ce96a96 // ldr q22, [x20, x9]
-	WORD $0x3cea6a97 // ldr q23, [x20, x10]
-	WORD $0x3ceb6a98 // ldr q24, [x20, x11]
-	WORD $0x3cec6a99 // ldr q25, [x20, x12]
-	WORD $0x3ced6a9a // ldr q26, [x20, x13]
-	WORD $0x3cee6a9b // ldr q27, [x20, x14]
-	WORD $0x3cef6a9c // ldr q28, [x20, x15]
-	WORD $0x3cf06a9d // ldr q29, [x20, x16]
-	WORD $0x3cf16a9e // ldr q30, [x20, x17]
-	WORD $0x3cf36a9f // ldr q31, [x20, x19]
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R22), F18
+	WORD $0x3ce66ad3 // ldr q19, [x22, x6]
+	WORD $0x3ce76ad4 // ldr q20, [x22, x7]
+	WORD $0x3ce86ad5 // ldr q21, [x22, x8]
+	WORD $0x3ce96ad6 // ldr q22, [x22, x9]
+	WORD $0x3cea6ad7 // ldr q23, [x22, x10]
+	WORD $0x3ceb6ad8 // ldr q24, [x22, x11]
+	WORD $0x3cec6ad9 // ldr q25, [x22, x12]
+	WORD $0x3ced6ada // ldr q26, [x22, x13]
+	WORD $0x3cee6adb // ldr q27, [x22, x14]
+	WORD $0x3cef6adc // ldr q28, [x22, x15]
+	WORD $0x3cf06add // ldr q29, [x22, x16]
+	WORD $0x3cf16ade // ldr q30, [x22, x17]
+	WORD $0x3cf36adf // ldr q31, [x22, x19]
 	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
 	WORD $0x4f9311c1 // fmla v1.4s, v14.4s, v19.s[0]
 	WORD $0x4f9411c2 // fmla v2.4s, v14.4s, v20.s[0]
@@ -247,150 +957,150 @@ tile14rowturn:
 	WORD $0x4fbd1a2b // fmla v11.4s, v17.4s, v29.s[3]
 	WORD $0x4fbe1a2c // fmla v12.4s, v17.4s, v30.s[3]
 	WORD $0x4fbf1a2d // fmla v13.4s, v17.4s, v31.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14rowturn
 
 tile14rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile14columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14columnend
 	PCALIGN $32
 
 tile14columnturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14columnturn
 
 tile14columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile14left:
-	CBZ R22, tile14done
+	CBZ R24, tile14done
 
 tile14step:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVS (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVS (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	FMOVS (R20)(R6), F16
+	FMOVS (R22)(R6), F16
 	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
-	FMOVS (R20)(R7), F17
+	FMOVS (R22)(R7), F17
 	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
-	FMOVS (R20)(R8), F18
+	FMOVS (R22)(R8), F18
 	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	FMOVS (R20)(R9), F19
+	FMOVS (R22)(R9), F19
 	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
-	FMOVS (R20)(R10), F20
+	FMOVS (R22)(R10), F20
 	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
-	FMOVS (R20)(R11), F21
+	FMOVS (R22)(R11), F21
 	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
-	FMOVS (R20)(R12), F22
+	FMOVS (R22)(R12), F22
 	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
-	FMOVS (R20)(R13), F23
+	FMOVS (R22)(R13), F23
 	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
-	FMOVS (R20)(R14), F24
+	FMOVS (R22)(R14), F24
 	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
-	FMOVS (R20)(R15), F25
+	FMOVS (R22)(R15), F25
 	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
-	FMOVS (R20)(R16), F26
+	FMOVS (R22)(R16), F26
 	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
-	FMOVS (R20)(R17), F27
+	FMOVS (R22)(R17), F27
 	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
-	FMOVS (R20)(R19), F28
+	FMOVS (R22)(R19), F28
 	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile14step
 
 tile14done:
@@ -447,72 +1157,72 @@ tile13:
 	VEOR V12.B16, V12.B16, V12.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile13zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
-	FMOVQ (R20), F9
-	ADD R5, R20, R20
-	FMOVQ (R20), F10
-	ADD R5, R20, R20
-	FMOVQ (R20), F11
-	ADD R5, R20, R20
-	FMOVQ (R20), F12
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile13zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
+	FMOVQ (R22), F11
+	ADD R5, R22, R22
+	FMOVQ (R22), F12
+	ADD R5, R22, R22
 
 tile13zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
 	BNE tile13left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
 
 tile13rowturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R20), F17
-	WORD $0x3ce66a92 // ldr q18, [x20, x6]
-	WORD $0x3ce76a93 // ldr q19, [x20, x7]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce96a95 // ldr q21, [x20, x9]
-	WORD $0x3cea6a96 // ldr q22, [x20, x10]
-	WORD $0x3ceb6a97 // ldr q23, [x20, x11]
-	WORD $0x3cec6a98 // ldr q24, [x20, x12]
-	WORD $0x3ced6a99 // ldr q25, [x20, x13]
-	WORD $0x3cee6a9a // ldr q26, [x20, x14]
-	WORD $0x3cef6a9b // ldr q27, [x20, x15]
-	WORD $0x3cf06a9c // ldr q28, [x20, x16]
-	WORD $0x3cf16a9d // ldr q29, [x20, x17]
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x3ce66ad2 // ldr q18, [x22, x6]
+	WORD $0x3ce76ad3 // ldr q19, [x22, x7]
+	WORD $0x3ce86ad4 // ldr q20, [x22, x8]
+	WORD $0x3ce96ad5 // ldr q21, [x22, x9]
+	WORD $0x3cea6ad6 // ldr q22, [x22, x10]
+	WORD $0x3ceb6ad7 // ldr q23, [x22, x11]
+	WORD $0x3cec6ad8 // ldr q24, [x22, x12]
+	WORD $0x3ced6ad9 // ldr q25, [x22, x13]
+	WORD $0x3cee6ada // ldr q26, [x22, x14]
+	WORD $0x3cef6adb // ldr q27, [x22, x15]
+	WORD $0x3cf06adc // ldr q28, [x22, x16]
+	WORD $0x3cf16add // ldr q29, [x22, x17]
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
 	WORD $0x4f9311a2 // fmla v2.4s, v13.4s, v19.s[0]
@@ -565,144 +1275,144 @@ tile13rowturn:
 	WORD $0x4fbb1a0a // fmla v10.4s, v16.4s, v27.s[3]
 	WORD $0x4fbc1a0b // fmla v11.4s, v16.4s, v28.s[3]
 	WORD $0x4fbd1a0c // fmla v12.4s, v16.4s, v29.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13rowturn
 
 tile13rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile13columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13columnend
 	PCALIGN $32
 
 tile13columnturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13columnturn
 
 tile13columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile13left:
-	CBZ R22, tile13done
+	CBZ R24, tile13done
 
 tile13step:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVS (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVS (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
-	FMOVS (R20)(R6), F15
+	FMOVS (R22)(R6), F15
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	FMOVS (R20)(R7), F16
+	FMOVS (R22)(R7), F16
 	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	FMOVS (R20)(R8), F17
+	FMOVS (R22)(R8), F17
 	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	FMOVS (R20)(R9), F18
+	FMOVS (R22)(R9), F18
 	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	FMOVS (R20)(R10), F19
+	FMOVS (R22)(R10), F19
 	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
-	FMOVS (R20)(R11), F20
+	FMOVS (R22)(R11), F20
 	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
-	FMOVS (R20)(R12), F21
+	FMOVS (R22)(R12), F21
 	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
-	FMOVS (R20)(R13), F22
+	FMOVS (R22)(R13), F22
 	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
-	FMOVS (R20)(R14), F23
+	FMOVS (R22)(R14), F23
 	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
-	FMOVS (R20)(R15), F24
+	FMOVS (R22)(R15), F24
 	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
-	FMOVS (R20)(R16), F25
+	FMOVS (R22)(R16), F25
 	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	FMOVS (R20)(R17), F26
+	FMOVS (R22)(R17), F26
 	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile13step
 
 tile13done:
@@ -756,69 +1466,69 @@ tile12:
 	VEOR V11.B16, V11.B16, V11.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile12zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
-	FMOVQ (R20), F9
-	ADD R5, R20, R20
-	FMOVQ (R20), F10
-	ADD R5, R20, R20
-	FMOVQ (R20), F11
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile12zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
+	FMOVQ (R22), F11
+	ADD R5, R22, R22
 
 tile12zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
 	BNE tile12left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
 
 tile12rowturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R20), F16
-	WORD $0x3ce66a91 // ldr q17, [x20, x6]
-	WORD $0x3ce76a92 // ldr q18, [x20, x7]
-	WORD $0x3ce86a93 // ldr q19, [x20, x8]
-	WORD $0x3ce96a94 // ldr q20, [x20, x9]
-	WORD $0x3cea6a95 // ldr q21, [x20, x10]
-	WORD $0x3ceb6a96 // ldr q22, [x20, x11]
-	WORD $0x3cec6a97 // ldr q23, [x20, x12]
-	WORD $0x3ced6a98 // ldr q24, [x20, x13]
-	WORD $0x3cee6a99 // ldr q25, [x20, x14]
-	WORD $0x3cef6a9a // ldr q26, [x20, x15]
-	WORD $0x3cf06a9b // ldr q27, [x20, x16]
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x3ce66ad1 // ldr q17, [x22, x6]
+	WORD $0x3ce76ad2 // ldr q18, [x22, x7]
+	WORD $0x3ce86ad3 // ldr q19, [x22, x8]
+	WORD $0x3ce96ad4 // ldr q20, [x22, x9]
+	WORD $0x3cea6ad5 // ldr q21, [x22, x10]
+	WORD $0x3ceb6ad6 // ldr q22, [x22, x11]
+	WORD $0x3cec6ad7 // ldr q23, [x22, x12]
+	WORD $0x3ced6ad8 // ldr q24, [x22, x13]
+	WORD $0x3cee6ad9 // ldr q25, [x22, x14]
+	WORD $0x3cef6ada // ldr q26, [x22, x15]
+	WORD $0x3cf06adb // ldr q27, [x22, x16]
 	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
 	WORD $0x4f911181 // fmla v1.4s, v12.4s, v17.s[0]
 	WORD $0x4f921182 // fmla v2.4s, v12.4s, v18.s[0]
@@ -867,134 +1577,134 @@ tile12rowturn:
 	WORD $0x4fb919e9 // fmla v9.4s, v15.4s, v25.s[3]
 	WORD $0x4fba19ea // fmla v10.4s, v15.4s, v26.s[3]
 	WORD $0x4fbb19eb // fmla v11.4s, v15.4s, v27.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12rowturn
 
 tile12rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile12columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12columnend
 	PCALIGN $32
 
 tile12columnturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12columnturn
 
 tile12columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile12left:
-	CBZ R22, tile12done
+	CBZ R24, tile12done
 
 tile12step:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVS (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVS (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
-	FMOVS (R20)(R6), F14
+	FMOVS (R22)(R6), F14
 	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
-	FMOVS (R20)(R7), F15
+	FMOVS (R22)(R7), F15
 	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	FMOVS (R20)(R8), F16
+	FMOVS (R22)(R8), F16
 	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	FMOVS (R20)(R9), F17
+	FMOVS (R22)(R9), F17
 	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
-	FMOVS (R20)(R10), F18
+	FMOVS (R22)(R10), F18
 	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
-	FMOVS (R20)(R11), F19
+	FMOVS (R22)(R11), F19
 	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
-	FMOVS (R20)(R12), F20
+	FMOVS (R22)(R12), F20
 	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
-	FMOVS (R20)(R13), F21
+	FMOVS (R22)(R13), F21
 	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
-	FMOVS (R20)(R14), F22
+	FMOVS (R22)(R14), F22
 	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	FMOVS (R20)(R15), F23
+	FMOVS (R22)(R15), F23
 	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	FMOVS (R20)(R16), F24
+	FMOVS (R22)(R16), F24
 	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile12step
 
 tile12done:
@@ -1045,66 +1755,66 @@ tile11:
 	VEOR V10.B16, V10.B16, V10.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile11zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
-	FMOVQ (R20), F9
-	ADD R5, R20, R20
-	FMOVQ (R20), F10
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile11zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
+	FMOVQ (R22), F10
+	ADD R5, R22, R22
 
 tile11zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
 	BNE tile11left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
 
 tile11rowturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
-	WORD $0x3ce66a90 // ldr q16, [x20, x6]
-	WORD $0x3ce76a91 // ldr q17, [x20, x7]
-	WORD $0x3ce86a92 // ldr q18, [x20, x8]
-	WORD $0x3ce96a93 // ldr q19, [x20, x9]
-	WORD $0x3cea6a94 // ldr q20, [x20, x10]
-	WORD $0x3ceb6a95 // ldr q21, [x20, x11]
-	WORD $0x3cec6a96 // ldr q22, [x20, x12]
-	WORD $0x3ced6a97 // ldr q23, [x20, x13]
-	WORD $0x3cee6a98 // ldr q24, [x20, x14]
-	WORD $0x3cef6a99 // ldr q25, [x20, x15]
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
+	WORD $0x3ce66ad0 // ldr q16, [x22, x6]
+	WORD $0x3ce76ad1 // ldr q17, [x22, x7]
+	WORD $0x3ce86ad2 // ldr q18, [x22, x8]
+	WORD $0x3ce96ad3 // ldr q19, [x22, x9]
+	WORD $0x3cea6ad4 // ldr q20, [x22, x10]
+	WORD $0x3ceb6ad5 // ldr q21, [x22, x11]
+	WORD $0x3cec6ad6 // ldr q22, [x22, x12]
+	WORD $0x3ced6ad7 // ldr q23, [x22, x13]
+	WORD $0x3cee6ad8 // ldr q24, [x22, x14]
+	WORD $0x3cef6ad9 // ldr q25, [x22, x15]
 	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
 	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
 	WORD $0x4f911162 // fmla v2.4s, v11.4s, v17.s[0]
@@ -1149,132 +1859,132 @@ tile11rowturn:
 	WORD $0x4fb719c8 // fmla v8.4s, v14.4s, v23.s[3]
 	WORD $0x4fb819c9 // fmla v9.4s, v14.4s, v24.s[3]
 	WORD $0x4fb919ca // fmla v10.4s, v14.4s, v25.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11columnend
 	PCALIGN $32
 
 tile11columnturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile11left:
-	CBZ R22, tile11done
+	CBZ R24, tile11done
 
 tile11step:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVS (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVS (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	FMOVS (R20)(R6), F13
+	FMOVS (R22)(R6), F13
 	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
-	FMOVS (R20)(R7), F14
+	FMOVS (R22)(R7), F14
 	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	FMOVS (R20)(R8), F15
+	FMOVS (R22)(R8), F15
 	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
-	FMOVS (R20)(R9), F16
+	FMOVS (R22)(R9), F16
 	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
-	FMOVS (R20)(R10), F17
+	FMOVS (R22)(R10), F17
 	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
-	FMOVS (R20)(R11), F18
+	FMOVS (R22)(R11), F18
 	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
-	FMOVS (R20)(R12), F19
+	FMOVS (R22)(R12), F19
 	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
-	FMOVS (R20)(R13), F20
+	FMOVS (R22)(R13), F20
 	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
-	FMOVS (R20)(R14), F21
+	FMOVS (R22)(R14), F21
 	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
-	FMOVS (R20)(R15), F22
+	FMOVS (R22)(R15), F22
 	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile11step
 
 tile11done:
@@ -1322,63 +2032,63 @@ tile10:
 	VEOR V9.B16, V9.B16, V9.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile10zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
-	FMOVQ (R20), F9
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile10zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
+	FMOVQ (R22), F9
+	ADD R5, R22, R22
 
 tile10zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
 	BNE tile10left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
 
 tile10rowturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
-	WORD $0x3ce66a8f // ldr q15, [x20, x6]
-	WORD $0x3ce76a90 // ldr q16, [x20, x7]
-	WORD $0x3ce86a91 // ldr q17, [x20, x8]
-	WORD $0x3ce96a92 // ldr q18, [x20, x9]
-	WORD $0x3cea6a93 // ldr q19, [x20, x10]
-	WORD $0x3ceb6a94 // ldr q20, [x20, x11]
-	WORD $0x3cec6a95 // ldr q21, [x20, x12]
-	WORD $0x3ced6a96 // ldr q22, [x20, x13]
-	WORD $0x3cee6a97 // ldr q23, [x20, x14]
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
+	WORD $0x3ce66acf // ldr q15, [x22, x6]
+	WORD $0x3ce76ad0 // ldr q16, [x22, x7]
+	WORD $0x3ce86ad1 // ldr q17, [x22, x8]
+	WORD $0x3ce96ad2 // ldr q18, [x22, x9]
+	WORD $0x3cea6ad3 // ldr q19, [x22, x10]
+	WORD $0x3ceb6ad4 // ldr q20, [x22, x11]
+	WORD $0x3cec6ad5 // ldr q21, [x22, x12]
+	WORD $0x3ced6ad6 // ldr q22, [x22, x13]
+	WORD $0x3cee6ad7 // ldr q23, [x22, x14]
 	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
 	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
 	WORD $0x4f901142 // fmla v2.4s, v10.4s, v16.s[0]
@@ -1419,122 +2129,122 @@ tile10rowturn:
 	WORD $0x4fb519a7 // fmla v7.4s, v13.4s, v21.s[3]
 	WORD $0x4fb619a8 // fmla v8.4s, v13.4s, v22.s[3]
 	WORD $0x4fb719a9 // fmla v9.4s, v13.4s, v23.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10columnend
 	PCALIGN $32
 
 tile10columnturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile10left:
-	CBZ R22, tile10done
+	CBZ R24, tile10done
 
 tile10step:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVS (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVS (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
-	FMOVS (R20)(R6), F12
+	FMOVS (R22)(R6), F12
 	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	FMOVS (R20)(R7), F13
+	FMOVS (R22)(R7), F13
 	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
-	FMOVS (R20)(R8), F14
+	FMOVS (R22)(R8), F14
 	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	FMOVS (R20)(R9), F15
+	FMOVS (R22)(R9), F15
 	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
-	FMOVS (R20)(R10), F16
+	FMOVS (R22)(R10), F16
 	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
-	FMOVS (R20)(R11), F17
+	FMOVS (R22)(R11), F17
 	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
-	FMOVS (R20)(R12), F18
+	FMOVS (R22)(R12), F18
 	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
-	FMOVS (R20)(R13), F19
+	FMOVS (R22)(R13), F19
 	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
-	FMOVS (R20)(R14), F20
+	FMOVS (R22)(R14), F20
 	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile10step
 
 tile10done:
@@ -1579,60 +2289,60 @@ tile9:
 	VEOR V8.B16, V8.B16, V8.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile9zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
-	FMOVQ (R20), F8
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile9zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
+	FMOVQ (R22), F8
+	ADD R5, R22, R22
 
 tile9zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
 	BNE tile9left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
 
 tile9rowturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
-	WORD $0x3ce66a8e // ldr q14, [x20, x6]
-	WORD $0x3ce76a8f // ldr q15, [x20, x7]
-	WORD $0x3ce86a90 // ldr q16, [x20, x8]
-	WORD $0x3ce96a91 // ldr q17, [x20, x9]
-	WORD $0x3cea6a92 // ldr q18, [x20, x10]
-	WORD $0x3ceb6a93 // ldr q19, [x20, x11]
-	WORD $0x3cec6a94 // ldr q20, [x20, x12]
-	WORD $0x3ced6a95 // ldr q21, [x20, x13]
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
+	WORD $0x3ce66ace // ldr q14, [x22, x6]
+	WORD $0x3ce76acf // ldr q15, [x22, x7]
+	WORD $0x3ce86ad0 // ldr q16, [x22, x8]
+	WORD $0x3ce96ad1 // ldr q17, [x22, x9]
+	WORD $0x3cea6ad2 // ldr q18, [x22, x10]
+	WORD $0x3ceb6ad3 // ldr q19, [x22, x11]
+	WORD $0x3cec6ad4 // ldr q20, [x22, x12]
+	WORD $0x3ced6ad5 // ldr q21, [x22, x13]
 	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
 	WORD $0x4f8e1121 // fmla v1.4s, v9.4s, v14.s[0]
 	WORD $0x4f8f1122 // fmla v2.4s, v9.4s, v15.s[0]
@@ -1669,116 +2379,116 @@ tile9rowturn:
 	WORD $0x4fb31986 // fmla v6.4s, v12.4s, v19.s[3]
 	WORD $0x4fb41987 // fmla v7.4s, v12.4s, v20.s[3]
 	WORD $0x4fb51988 // fmla v8.4s, v12.4s, v21.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9columnend
 	PCALIGN $32
 
 tile9columnturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile9left:
-	CBZ R22, tile9done
+	CBZ R24, tile9done
 
 tile9step:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVS (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVS (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
-	FMOVS (R20)(R6), F11
+	FMOVS (R22)(R6), F11
 	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
-	FMOVS (R20)(R7), F12
+	FMOVS (R22)(R7), F12
 	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	FMOVS (R20)(R8), F13
+	FMOVS (R22)(R8), F13
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
-	FMOVS (R20)(R9), F14
+	FMOVS (R22)(R9), F14
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	FMOVS (R20)(R10), F15
+	FMOVS (R22)(R10), F15
 	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
-	FMOVS (R20)(R11), F16
+	FMOVS (R22)(R11), F16
 	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	FMOVS (R20)(R12), F17
+	FMOVS (R22)(R12), F17
 	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	FMOVS (R20)(R13), F18
+	FMOVS (R22)(R13), F18
 	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile9step
 
 tile9done:
@@ -1820,57 +2530,57 @@ tile8:
 	VEOR V7.B16, V7.B16, V7.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile8zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
-	FMOVQ (R20), F7
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile8zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
+	FMOVQ (R22), F7
+	ADD R5, R22, R22
 
 tile8zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
 	BNE tile8left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
 
 tile8rowturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
-	WORD $0x3ce66a8d // ldr q13, [x20, x6]
-	WORD $0x3ce76a8e // ldr q14, [x20, x7]
-	WORD $0x3ce86a8f // ldr q15, [x20, x8]
-	WORD $0x3ce96a90 // ldr q16, [x20, x9]
-	WORD $0x3cea6a91 // ldr q17, [x20, x10]
-	WORD $0x3ceb6a92 // ldr q18, [x20, x11]
-	WORD $0x3cec6a93 // ldr q19, [x20, x12]
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
+	WORD $0x3ce66acd // ldr q13, [x22, x6]
+	WORD $0x3ce76ace // ldr q14, [x22, x7]
+	WORD $0x3ce86acf // ldr q15, [x22, x8]
+	WORD $0x3ce96ad0 // ldr q16, [x22, x9]
+	WORD $0x3cea6ad1 // ldr q17, [x22, x10]
+	WORD $0x3ceb6ad2 // ldr q18, [x22, x11]
+	WORD $0x3cec6ad3 // ldr q19, [x22, x12]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8d1101 // fmla v1.4s, v8.4s, v13.s[0]
 	WORD $0x4f8e1102 // fmla v2.4s, v8.4s, v14.s[0]
@@ -1903,106 +2613,106 @@ tile8rowturn:
 	WORD $0x4fb11965 // fmla v5.4s, v11.4s, v17.s[3]
 	WORD $0x4fb21966 // fmla v6.4s, v11.4s, v18.s[3]
 	WORD $0x4fb31967 // fmla v7.4s, v11.4s, v19.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8columnend
 	PCALIGN $32
 
 tile8columnturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile8left:
-	CBZ R22, tile8done
+	CBZ R24, tile8done
 
 tile8step:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVS (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVS (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
-	FMOVS (R20)(R6), F10
+	FMOVS (R22)(R6), F10
 	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
-	FMOVS (R20)(R7), F11
+	FMOVS (R22)(R7), F11
 	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	FMOVS (R20)(R8), F12
+	FMOVS (R22)(R8), F12
 	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	FMOVS (R20)(R9), F13
+	FMOVS (R22)(R9), F13
 	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
-	FMOVS (R20)(R10), F14
+	FMOVS (R22)(R10), F14
 	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
-	FMOVS (R20)(R11), F15
+	FMOVS (R22)(R11), F15
 	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
-	FMOVS (R20)(R12), F16
+	FMOVS (R22)(R12), F16
 	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile8step
 
 tile8done:
@@ -2041,54 +2751,54 @@ tile7:
 	VEOR V6.B16, V6.B16, V6.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile7zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
-	FMOVQ (R20), F6
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile7zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
+	FMOVQ (R22), F6
+	ADD R5, R22, R22
 
 tile7zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
 	BNE tile7left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
 
 tile7rowturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
-	WORD $0x3ce66a8c // ldr q12, [x20, x6]
-	WORD $0x3ce76a8d // ldr q13, [x20, x7]
-	WORD $0x3ce86a8e // ldr q14, [x20, x8]
-	WORD $0x3ce96a8f // ldr q15, [x20, x9]
-	WORD $0x3cea6a90 // ldr q16, [x20, x10]
-	WORD $0x3ceb6a91 // ldr q17, [x20, x11]
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
+	WORD $0x3ce66acc // ldr q12, [x22, x6]
+	WORD $0x3ce76acd // ldr q13, [x22, x7]
+	WORD $0x3ce86ace // ldr q14, [x22, x8]
+	WORD $0x3ce96acf // ldr q15, [x22, x9]
+	WORD $0x3cea6ad0 // ldr q16, [x22, x10]
+	WORD $0x3ceb6ad1 // ldr q17, [x22, x11]
 	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8d10e2 // fmla v2.4s, v7.4s, v13.s[0]
@@ -2117,104 +2827,104 @@ tile7rowturn:
 	WORD $0x4faf1944 // fmla v4.4s, v10.4s, v15.s[3]
 	WORD $0x4fb01945 // fmla v5.4s, v10.4s, v16.s[3]
 	WORD $0x4fb11946 // fmla v6.4s, v10.4s, v17.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7columnend
 	PCALIGN $32
 
 tile7columnturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile7left:
-	CBZ R22, tile7done
+	CBZ R24, tile7done
 
 tile7step:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVS (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVS (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	FMOVS (R20)(R6), F9
+	FMOVS (R22)(R6), F9
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	FMOVS (R20)(R7), F10
+	FMOVS (R22)(R7), F10
 	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	FMOVS (R20)(R8), F11
+	FMOVS (R22)(R8), F11
 	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
-	FMOVS (R20)(R9), F12
+	FMOVS (R22)(R9), F12
 	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
-	FMOVS (R20)(R10), F13
+	FMOVS (R22)(R10), F13
 	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
-	FMOVS (R20)(R11), F14
+	FMOVS (R22)(R11), F14
 	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile7step
 
 tile7done:
@@ -2250,51 +2960,51 @@ tile6:
 	VEOR V5.B16, V5.B16, V5.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile6zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
-	FMOVQ (R20), F5
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile6zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
+	FMOVQ (R22), F5
+	ADD R5, R22, R22
 
 tile6zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
 	BNE tile6left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
 
 tile6rowturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
-	WORD $0x3ce66a8b // ldr q11, [x20, x6]
-	WORD $0x3ce76a8c // ldr q12, [x20, x7]
-	WORD $0x3ce86a8d // ldr q13, [x20, x8]
-	WORD $0x3ce96a8e // ldr q14, [x20, x9]
-	WORD $0x3cea6a8f // ldr q15, [x20, x10]
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
+	WORD $0x3ce66acb // ldr q11, [x22, x6]
+	WORD $0x3ce76acc // ldr q12, [x22, x7]
+	WORD $0x3ce86acd // ldr q13, [x22, x8]
+	WORD $0x3ce96ace // ldr q14, [x22, x9]
+	WORD $0x3cea6acf // ldr q15, [x22, x10]
 	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
 	WORD $0x4f8b10c1 // fmla v1.4s, v6.4s, v11.s[0]
 	WORD $0x4f8c10c2 // fmla v2.4s, v6.4s, v12.s[0]
@@ -2319,94 +3029,94 @@ tile6rowturn:
 	WORD $0x4fad1923 // fmla v3.4s, v9.4s, v13.s[3]
 	WORD $0x4fae1924 // fmla v4.4s, v9.4s, v14.s[3]
 	WORD $0x4faf1925 // fmla v5.4s, v9.4s, v15.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6columnend
 	PCALIGN $32
 
 tile6columnturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile6left:
-	CBZ R22, tile6done
+	CBZ R24, tile6done
 
 tile6step:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVS (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVS (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	FMOVS (R20)(R6), F8
+	FMOVS (R22)(R6), F8
 	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
-	FMOVS (R20)(R7), F9
+	FMOVS (R22)(R7), F9
 	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
-	FMOVS (R20)(R8), F10
+	FMOVS (R22)(R8), F10
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	FMOVS (R20)(R9), F11
+	FMOVS (R22)(R9), F11
 	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	FMOVS (R20)(R10), F12
+	FMOVS (R22)(R10), F12
 	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile6step
 
 tile6done:
@@ -2439,48 +3149,48 @@ tile5:
 	VEOR V4.B16, V4.B16, V4.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile5zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
-	FMOVQ (R20), F4
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile5zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
+	FMOVQ (R22), F4
+	ADD R5, R22, R22
 
 tile5zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
 	BNE tile5left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
 
 tile5rowturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
-	WORD $0x3ce66a8a // ldr q10, [x20, x6]
-	WORD $0x3ce76a8b // ldr q11, [x20, x7]
-	WORD $0x3ce86a8c // ldr q12, [x20, x8]
-	WORD $0x3ce96a8d // ldr q13, [x20, x9]
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
+	WORD $0x3ce66aca // ldr q10, [x22, x6]
+	WORD $0x3ce76acb // ldr q11, [x22, x7]
+	WORD $0x3ce86acc // ldr q12, [x22, x8]
+	WORD $0x3ce96acd // ldr q13, [x22, x9]
 	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
 	WORD $0x4f8a10a1 // fmla v1.4s, v5.4s, v10.s[0]
 	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
@@ -2501,88 +3211,88 @@ tile5rowturn:
 	WORD $0x4fab1902 // fmla v2.4s, v8.4s, v11.s[3]
 	WORD $0x4fac1903 // fmla v3.4s, v8.4s, v12.s[3]
 	WORD $0x4fad1904 // fmla v4.4s, v8.4s, v13.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5columnend
 	PCALIGN $32
 
 tile5columnturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile5left:
-	CBZ R22, tile5done
+	CBZ R24, tile5done
 
 tile5step:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVS (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVS (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	FMOVS (R20)(R6), F7
+	FMOVS (R22)(R6), F7
 	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
-	FMOVS (R20)(R7), F8
+	FMOVS (R22)(R7), F8
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVS (R20)(R8), F9
+	FMOVS (R22)(R8), F9
 	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
-	FMOVS (R20)(R9), F10
+	FMOVS (R22)(R9), F10
 	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile5step
 
 tile5done:
@@ -2612,45 +3322,45 @@ tile4:
 	VEOR V3.B16, V3.B16, V3.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile4zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
-	FMOVQ (R20), F3
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile4zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
+	FMOVQ (R22), F3
+	ADD R5, R22, R22
 
 tile4zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
 	BNE tile4left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
 
 tile4rowturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
-	WORD $0x3ce66a89 // ldr q9, [x20, x6]
-	WORD $0x3ce76a8a // ldr q10, [x20, x7]
-	WORD $0x3ce86a8b // ldr q11, [x20, x8]
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
+	WORD $0x3ce66ac9 // ldr q9, [x22, x6]
+	WORD $0x3ce76aca // ldr q10, [x22, x7]
+	WORD $0x3ce86acb // ldr q11, [x22, x8]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
 	WORD $0x4f8a1082 // fmla v2.4s, v4.4s, v10.s[0]
@@ -2667,78 +3377,78 @@ tile4rowturn:
 	WORD $0x4fa918e1 // fmla v1.4s, v7.4s, v9.s[3]
 	WORD $0x4faa18e2 // fmla v2.4s, v7.4s, v10.s[3]
 	WORD $0x4fab18e3 // fmla v3.4s, v7.4s, v11.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4columnend
 	PCALIGN $32
 
 tile4columnturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile4left:
-	CBZ R22, tile4done
+	CBZ R24, tile4done
 
 tile4step:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVS (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVS (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	FMOVS (R20)(R6), F6
+	FMOVS (R22)(R6), F6
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	FMOVS (R20)(R7), F7
+	FMOVS (R22)(R7), F7
 	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
-	FMOVS (R20)(R8), F8
+	FMOVS (R22)(R8), F8
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile4step
 
 tile4done:
@@ -2765,42 +3475,42 @@ tile3:
 	VEOR V2.B16, V2.B16, V2.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile3zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
-	FMOVQ (R20), F2
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile3zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
+	FMOVQ (R22), F2
+	ADD R5, R22, R22
 
 tile3zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
 	BNE tile3left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
 
 tile3rowturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
-	WORD $0x3ce66a88 // ldr q8, [x20, x6]
-	WORD $0x3ce76a89 // ldr q9, [x20, x7]
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
+	WORD $0x3ce66ac8 // ldr q8, [x22, x6]
+	WORD $0x3ce76ac9 // ldr q9, [x22, x7]
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f881061 // fmla v1.4s, v3.4s, v8.s[0]
 	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
@@ -2813,76 +3523,76 @@ tile3rowturn:
 	WORD $0x4fa718c0 // fmla v0.4s, v6.4s, v7.s[3]
 	WORD $0x4fa818c1 // fmla v1.4s, v6.4s, v8.s[3]
 	WORD $0x4fa918c2 // fmla v2.4s, v6.4s, v9.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3columnend
 	PCALIGN $32
 
 tile3columnturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile3left:
-	CBZ R22, tile3done
+	CBZ R24, tile3done
 
 tile3step:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVS (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVS (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	FMOVS (R20)(R6), F5
+	FMOVS (R22)(R6), F5
 	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	FMOVS (R20)(R7), F6
+	FMOVS (R22)(R7), F6
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile3step
 
 tile3done:
@@ -2906,39 +3616,39 @@ tile2:
 	VEOR V1.B16, V1.B16, V1.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile2zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
-	FMOVQ (R20), F1
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile2zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
+	FMOVQ (R22), F1
+	ADD R5, R22, R22
 
 tile2zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
 	BNE tile2left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
 
 tile2rowturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
-	WORD $0x3ce66a87 // ldr q7, [x20, x6]
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
+	WORD $0x3ce66ac7 // ldr q7, [x22, x6]
 	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
 	WORD $0x4f871041 // fmla v1.4s, v2.4s, v7.s[0]
 	WORD $0x4fa61060 // fmla v0.4s, v3.4s, v6.s[1]
@@ -2947,66 +3657,66 @@ tile2rowturn:
 	WORD $0x4f871881 // fmla v1.4s, v4.4s, v7.s[2]
 	WORD $0x4fa618a0 // fmla v0.4s, v5.4s, v6.s[3]
 	WORD $0x4fa718a1 // fmla v1.4s, v5.4s, v7.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2columnend
 	PCALIGN $32
 
 tile2columnturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile2left:
-	CBZ R22, tile2done
+	CBZ R24, tile2done
 
 tile2step:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVS (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVS (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	FMOVS (R20)(R6), F4
+	FMOVS (R22)(R6), F4
 	WORD $0x4f841041 // fmla v1.4s, v2.4s, v4.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile2step
 
 tile2done:
@@ -3027,94 +3737,94 @@ tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 
 	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R22
-	CBZ R22, tile1zero
-	MOVD R1, R20
-	FMOVQ (R20), F0
-	ADD R5, R20, R20
+	MOVBU load+120(FP), R24
+	CBZ R24, tile1zero
+	MOVD R1, R22
+	FMOVQ (R22), F0
+	ADD R5, R22, R22
 
 tile1zero:
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
 	BNE tile1left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
 
 tile1rowturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
 	WORD $0x4fa51040 // fmla v0.4s, v2.4s, v5.s[1]
 	WORD $0x4f851860 // fmla v0.4s, v3.4s, v5.s[2]
 	WORD $0x4fa51880 // fmla v0.4s, v4.4s, v5.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1columnend
 	PCALIGN $32
 
 tile1columnturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile1left:
-	CBZ R22, tile1done
+	CBZ R24, tile1done
 
 tile1step:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile1step
 
 tile1done:
@@ -3151,49 +3861,755 @@ TEXT ·TileMax1NEON(SB), NOSPLIT, $0-144
 	ADD R6, R15, R16
 	ADD R6, R16, R17
 	ADD R6, R17, R19
+	ADD R6, R19, R20
+	ADD R6, R20, R21
 
-	// Tiles of 14 rows while that many are left for another one after; the last two share the rest.
+	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
 
 rows:
-	CMP $28, R2
-	BGE tile14
-	CMP $14, R2
-	BEQ tile14
-	MOVD R2, R23
+	CMP $32, R2
+	BGE tile16
+	CMP $16, R2
+	BEQ tile16
+	MOVD R2, R25
 	BLT last
-	ADD $1, R23, R23
-	LSR $1, R23, R23
+	ADD $1, R25, R25
+	LSR $1, R25, R25
 
 last:
-	CMP $14, R23
+	CMP $16, R25
+	BEQ tile16
+	CMP $15, R25
+	BEQ tile15
+	CMP $14, R25
 	BEQ tile14
-	CMP $13, R23
+	CMP $13, R25
 	BEQ tile13
-	CMP $12, R23
+	CMP $12, R25
 	BEQ tile12
-	CMP $11, R23
+	CMP $11, R25
 	BEQ tile11
-	CMP $10, R23
+	CMP $10, R25
 	BEQ tile10
-	CMP $9, R23
+	CMP $9, R25
 	BEQ tile9
-	CMP $8, R23
+	CMP $8, R25
 	BEQ tile8
-	CMP $7, R23
+	CMP $7, R25
 	BEQ tile7
-	CMP $6, R23
+	CMP $6, R25
 	BEQ tile6
-	CMP $5, R23
+	CMP $5, R25
 	BEQ tile5
-	CMP $4, R23
+	CMP $4, R25
 	BEQ tile4
-	CMP $3, R23
+	CMP $3, R25
 	BEQ tile3
-	CMP $2, R23
+	CMP $2, R25
 	BEQ tile2
-	CMP $1, R23
+	CMP $1, R25
 	BEQ tile1
 	RET
+
+	// Tile of 16 × 1 vectors.
+
+tile16:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile16columns
+	CMP $4, R3
+	BNE tile16left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile16rowend
+	PCALIGN $32
+
+tile16rowturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R23), F19
+	ADD R4, R23, R23
+	FMOVQ (R22), F20
+	WORD $0x3ce66ad5 // ldr q21, [x22, x6]
+	WORD $0x3ce76ad6 // ldr q22, [x22, x7]
+	WORD $0x3ce86ad7 // ldr q23, [x22, x8]
+	WORD $0x3ce96ad8 // ldr q24, [x22, x9]
+	WORD $0x3cea6ad9 // ldr q25, [x22, x10]
+	WORD $0x3ceb6ada // ldr q26, [x22, x11]
+	WORD $0x3cec6adb // ldr q27, [x22, x12]
+	WORD $0x3ced6adc // ldr q28, [x22, x13]
+	WORD $0x3cee6add // ldr q29, [x22, x14]
+	WORD $0x3cef6ade // ldr q30, [x22, x15]
+	WORD $0x3cf06adf // ldr q31, [x22, x16]
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f961202 // fmla v2.4s, v16.4s, v22.s[0]
+	WORD $0x4f971203 // fmla v3.4s, v16.4s, v23.s[0]
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
+	WORD $0x4f9a1206 // fmla v6.4s, v16.4s, v26.s[0]
+	WORD $0x4f9b1207 // fmla v7.4s, v16.4s, v27.s[0]
+	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
+	WORD $0x4f9d1209 // fmla v9.4s, v16.4s, v29.s[0]
+	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
+	WORD $0x4f9f120b // fmla v11.4s, v16.4s, v31.s[0]
+	WORD $0x4fb41220 // fmla v0.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61222 // fmla v2.4s, v17.4s, v22.s[1]
+	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
+	WORD $0x4fb81224 // fmla v4.4s, v17.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1226 // fmla v6.4s, v17.4s, v26.s[1]
+	WORD $0x4fbb1227 // fmla v7.4s, v17.4s, v27.s[1]
+	WORD $0x4fbc1228 // fmla v8.4s, v17.4s, v28.s[1]
+	WORD $0x4fbd1229 // fmla v9.4s, v17.4s, v29.s[1]
+	WORD $0x4fbe122a // fmla v10.4s, v17.4s, v30.s[1]
+	WORD $0x4fbf122b // fmla v11.4s, v17.4s, v31.s[1]
+	WORD $0x4f941a40 // fmla v0.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a41 // fmla v1.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a43 // fmla v3.4s, v18.4s, v23.s[2]
+	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
+	WORD $0x4f991a45 // fmla v5.4s, v18.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4f9b1a47 // fmla v7.4s, v18.4s, v27.s[2]
+	WORD $0x4f9c1a48 // fmla v8.4s, v18.4s, v28.s[2]
+	WORD $0x4f9d1a49 // fmla v9.4s, v18.4s, v29.s[2]
+	WORD $0x4f9e1a4a // fmla v10.4s, v18.4s, v30.s[2]
+	WORD $0x4f9f1a4b // fmla v11.4s, v18.4s, v31.s[2]
+	WORD $0x4fb41a60 // fmla v0.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a62 // fmla v2.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a63 // fmla v3.4s, v19.4s, v23.s[3]
+	WORD $0x4fb81a64 // fmla v4.4s, v19.4s, v24.s[3]
+	WORD $0x4fb91a65 // fmla v5.4s, v19.4s, v25.s[3]
+	WORD $0x4fba1a66 // fmla v6.4s, v19.4s, v26.s[3]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+	WORD $0x4fbc1a68 // fmla v8.4s, v19.4s, v28.s[3]
+	WORD $0x4fbd1a69 // fmla v9.4s, v19.4s, v29.s[3]
+	WORD $0x4fbe1a6a // fmla v10.4s, v19.4s, v30.s[3]
+	WORD $0x4fbf1a6b // fmla v11.4s, v19.4s, v31.s[3]
+	WORD $0x3cf16ad4 // ldr q20, [x22, x17]
+	WORD $0x3cf36ad5 // ldr q21, [x22, x19]
+	WORD $0x3cf46ad6 // ldr q22, [x22, x20]
+	WORD $0x3cf56ad7 // ldr q23, [x22, x21]
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4f95120d // fmla v13.4s, v16.4s, v21.s[0]
+	WORD $0x4f96120e // fmla v14.4s, v16.4s, v22.s[0]
+	WORD $0x4f97120f // fmla v15.4s, v16.4s, v23.s[0]
+	WORD $0x4fb4122c // fmla v12.4s, v17.4s, v20.s[1]
+	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
+	WORD $0x4fb6122e // fmla v14.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7122f // fmla v15.4s, v17.4s, v23.s[1]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4fb41a6c // fmla v12.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a6d // fmla v13.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a6e // fmla v14.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16rowturn
+
+tile16rowend:
+	ADD $4, R24, R24
+	B tile16left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile16columns:
+	SUBS $4, R24, R24
+	BLT tile16columnend
+	PCALIGN $32
+
+tile16columnturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16columnturn
+
+tile16columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile16left:
+	CBZ R24, tile16done
+
+tile16step:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVS (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	FMOVS (R22)(R6), F18
+	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
+	FMOVS (R22)(R7), F19
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	FMOVS (R22)(R8), F20
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	FMOVS (R22)(R9), F21
+	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
+	FMOVS (R22)(R10), F22
+	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
+	FMOVS (R22)(R11), F23
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	FMOVS (R22)(R12), F24
+	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
+	FMOVS (R22)(R13), F25
+	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
+	FMOVS (R22)(R14), F26
+	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
+	FMOVS (R22)(R15), F27
+	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
+	FMOVS (R22)(R16), F28
+	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
+	FMOVS (R22)(R17), F29
+	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
+	FMOVS (R22)(R19), F30
+	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
+	FMOVS (R22)(R20), F31
+	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
+	FMOVS (R22)(R21), F17
+	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile16step
+
+tile16done:
+
+	// Store; max = C > max ? C : max.
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F16
+	FMOVQ F0, (R1)
+	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
+	VBIT V17.B16, V0.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F1, (R1)
+	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
+	VBIT V17.B16, V1.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F2, (R1)
+	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
+	VBIT V17.B16, V2.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F3, (R1)
+	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
+	VBIT V17.B16, V3.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F4, (R1)
+	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
+	VBIT V17.B16, V4.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F5, (R1)
+	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
+	VBIT V17.B16, V5.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F6, (R1)
+	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
+	VBIT V17.B16, V6.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F7, (R1)
+	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
+	VBIT V17.B16, V7.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F8, (R1)
+	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
+	VBIT V17.B16, V8.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F9, (R1)
+	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
+	VBIT V17.B16, V9.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F10, (R1)
+	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
+	VBIT V17.B16, V10.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F11, (R1)
+	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
+	VBIT V17.B16, V11.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
+	VBIT V17.B16, V12.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F13, (R1)
+	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
+	VBIT V17.B16, V13.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F14, (R1)
+	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
+	VBIT V17.B16, V14.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F15, (R1)
+	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
+	VBIT V17.B16, V15.B16, V16.B16
+	ADD R5, R1, R1
+	FMOVQ F16, (R22)
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R21, R0, R0
+	SUB $16, R2, R2
+	B rows
+
+	// Tile of 15 × 1 vectors.
+
+tile15:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile15columns
+	CMP $4, R3
+	BNE tile15left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile15rowend
+	PCALIGN $32
+
+tile15rowturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R22), F19
+	WORD $0x3ce66ad4 // ldr q20, [x22, x6]
+	WORD $0x3ce76ad5 // ldr q21, [x22, x7]
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x3ce96ad7 // ldr q23, [x22, x9]
+	WORD $0x3cea6ad8 // ldr q24, [x22, x10]
+	WORD $0x3ceb6ad9 // ldr q25, [x22, x11]
+	WORD $0x3cec6ada // ldr q26, [x22, x12]
+	WORD $0x3ced6adb // ldr q27, [x22, x13]
+	WORD $0x3cee6adc // ldr q28, [x22, x14]
+	WORD $0x3cef6add // ldr q29, [x22, x15]
+	WORD $0x3cf06ade // ldr q30, [x22, x16]
+	WORD $0x3cf16adf // ldr q31, [x22, x17]
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511e2 // fmla v2.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
+	WORD $0x4f9911e6 // fmla v6.4s, v15.4s, v25.s[0]
+	WORD $0x4f9a11e7 // fmla v7.4s, v15.4s, v26.s[0]
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
+	WORD $0x4f9c11e9 // fmla v9.4s, v15.4s, v28.s[0]
+	WORD $0x4f9d11ea // fmla v10.4s, v15.4s, v29.s[0]
+	WORD $0x4f9e11eb // fmla v11.4s, v15.4s, v30.s[0]
+	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
+	WORD $0x4fb31200 // fmla v0.4s, v16.4s, v19.s[1]
+	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
+	WORD $0x4fb51202 // fmla v2.4s, v16.4s, v21.s[1]
+	WORD $0x4fb61203 // fmla v3.4s, v16.4s, v22.s[1]
+	WORD $0x4fb71204 // fmla v4.4s, v16.4s, v23.s[1]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
+	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
+	WORD $0x4fbb1208 // fmla v8.4s, v16.4s, v27.s[1]
+	WORD $0x4fbc1209 // fmla v9.4s, v16.4s, v28.s[1]
+	WORD $0x4fbd120a // fmla v10.4s, v16.4s, v29.s[1]
+	WORD $0x4fbe120b // fmla v11.4s, v16.4s, v30.s[1]
+	WORD $0x4fbf120c // fmla v12.4s, v16.4s, v31.s[1]
+	WORD $0x4f931a20 // fmla v0.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
+	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
+	WORD $0x4f961a23 // fmla v3.4s, v17.4s, v22.s[2]
+	WORD $0x4f971a24 // fmla v4.4s, v17.4s, v23.s[2]
+	WORD $0x4f981a25 // fmla v5.4s, v17.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a27 // fmla v7.4s, v17.4s, v26.s[2]
+	WORD $0x4f9b1a28 // fmla v8.4s, v17.4s, v27.s[2]
+	WORD $0x4f9c1a29 // fmla v9.4s, v17.4s, v28.s[2]
+	WORD $0x4f9d1a2a // fmla v10.4s, v17.4s, v29.s[2]
+	WORD $0x4f9e1a2b // fmla v11.4s, v17.4s, v30.s[2]
+	WORD $0x4f9f1a2c // fmla v12.4s, v17.4s, v31.s[2]
+	WORD $0x4fb31a40 // fmla v0.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a41 // fmla v1.4s, v18.4s, v20.s[3]
+	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
+	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
+	WORD $0x4fb71a44 // fmla v4.4s, v18.4s, v23.s[3]
+	WORD $0x4fb81a45 // fmla v5.4s, v18.4s, v24.s[3]
+	WORD $0x4fb91a46 // fmla v6.4s, v18.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+	WORD $0x4fbb1a48 // fmla v8.4s, v18.4s, v27.s[3]
+	WORD $0x4fbc1a49 // fmla v9.4s, v18.4s, v28.s[3]
+	WORD $0x4fbd1a4a // fmla v10.4s, v18.4s, v29.s[3]
+	WORD $0x4fbe1a4b // fmla v11.4s, v18.4s, v30.s[3]
+	WORD $0x4fbf1a4c // fmla v12.4s, v18.4s, v31.s[3]
+	WORD $0x3cf36ad3 // ldr q19, [x22, x19]
+	WORD $0x3cf46ad4 // ldr q20, [x22, x20]
+	WORD $0x4f9311ed // fmla v13.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	WORD $0x4fb3120d // fmla v13.4s, v16.4s, v19.s[1]
+	WORD $0x4fb4120e // fmla v14.4s, v16.4s, v20.s[1]
+	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a2e // fmla v14.4s, v17.4s, v20.s[2]
+	WORD $0x4fb31a4d // fmla v13.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a4e // fmla v14.4s, v18.4s, v20.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15rowturn
+
+tile15rowend:
+	ADD $4, R24, R24
+	B tile15left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile15columns:
+	SUBS $4, R24, R24
+	BLT tile15columnend
+	PCALIGN $32
+
+tile15columnturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15columnturn
+
+tile15columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile15left:
+	CBZ R24, tile15done
+
+tile15step:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVS (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	FMOVS (R22)(R6), F17
+	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
+	FMOVS (R22)(R7), F18
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	FMOVS (R22)(R8), F19
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	FMOVS (R22)(R9), F20
+	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
+	FMOVS (R22)(R10), F21
+	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
+	FMOVS (R22)(R11), F22
+	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
+	FMOVS (R22)(R12), F23
+	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
+	FMOVS (R22)(R13), F24
+	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
+	FMOVS (R22)(R14), F25
+	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
+	FMOVS (R22)(R15), F26
+	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
+	FMOVS (R22)(R16), F27
+	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
+	FMOVS (R22)(R17), F28
+	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
+	FMOVS (R22)(R19), F29
+	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
+	FMOVS (R22)(R20), F30
+	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile15step
+
+tile15done:
+
+	// Store; max = C > max ? C : max.
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F15
+	FMOVQ F0, (R1)
+	WORD $0x6eafe410 // fcmgt v16.4s, v0.4s, v15.4s
+	VBIT V16.B16, V0.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F1, (R1)
+	WORD $0x6eafe430 // fcmgt v16.4s, v1.4s, v15.4s
+	VBIT V16.B16, V1.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F2, (R1)
+	WORD $0x6eafe450 // fcmgt v16.4s, v2.4s, v15.4s
+	VBIT V16.B16, V2.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F3, (R1)
+	WORD $0x6eafe470 // fcmgt v16.4s, v3.4s, v15.4s
+	VBIT V16.B16, V3.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F4, (R1)
+	WORD $0x6eafe490 // fcmgt v16.4s, v4.4s, v15.4s
+	VBIT V16.B16, V4.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F5, (R1)
+	WORD $0x6eafe4b0 // fcmgt v16.4s, v5.4s, v15.4s
+	VBIT V16.B16, V5.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F6, (R1)
+	WORD $0x6eafe4d0 // fcmgt v16.4s, v6.4s, v15.4s
+	VBIT V16.B16, V6.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F7, (R1)
+	WORD $0x6eafe4f0 // fcmgt v16.4s, v7.4s, v15.4s
+	VBIT V16.B16, V7.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F8, (R1)
+	WORD $0x6eafe510 // fcmgt v16.4s, v8.4s, v15.4s
+	VBIT V16.B16, V8.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F9, (R1)
+	WORD $0x6eafe530 // fcmgt v16.4s, v9.4s, v15.4s
+	VBIT V16.B16, V9.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F10, (R1)
+	WORD $0x6eafe550 // fcmgt v16.4s, v10.4s, v15.4s
+	VBIT V16.B16, V10.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F11, (R1)
+	WORD $0x6eafe570 // fcmgt v16.4s, v11.4s, v15.4s
+	VBIT V16.B16, V11.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	WORD $0x6eafe590 // fcmgt v16.4s, v12.4s, v15.4s
+	VBIT V16.B16, V12.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F13, (R1)
+	WORD $0x6eafe5b0 // fcmgt v16.4s, v13.4s, v15.4s
+	VBIT V16.B16, V13.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F14, (R1)
+	WORD $0x6eafe5d0 // fcmgt v16.4s, v14.4s, v15.4s
+	VBIT V16.B16, V14.B16, V15.B16
+	ADD R5, R1, R1
+	FMOVQ F15, (R22)
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R20, R0, R0
+	SUB $15, R2, R2
+	B rows
 
 	// Tile of 14 × 1 vectors.
 
@@ -3212,42 +4628,42 @@ tile14:
 	VEOR V11.B16, V11.B16, V11.B16
 	VEOR V12.B16, V12.B16, V12.B16
 	VEOR V13.B16, V13.B16, V13.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
 	BNE tile14left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
 
 tile14rowturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R21), F17
-	ADD R4, R21, R21
-	FMOVQ (R20), F18
-	WORD $0x3ce66a93 // ldr q19, [x20, x6]
-	WORD $0x3ce76a94 // ldr q20, [x20, x7]
-	WORD $0x3ce86a95 // ldr q21, [x20, x8]
-	WORD $0x3ce96a96 // ldr q22, [x20, x9]
-	WORD $0x3cea6a97 // ldr q23, [x20, x10]
-	WORD $0x3ceb6a98 // ldr q24, [x20, x11]
-	WORD $0x3cec6a99 // ldr q25, [x20, x12]
-	WORD $0x3ced6a9a // ldr q26, [x20, x13]
-	WORD $0x3cee6a9b // ldr q27, [x20, x14]
-	WORD $0x3cef6a9c // ldr q28, [x20, x15]
-	WORD $0x3cf06a9d // ldr q29, [x20, x16]
-	WORD $0x3cf16a9e // ldr q30, [x20, x17]
-	WORD $0x3cf36a9f // ldr q31, [x20, x19]
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R22), F18
+	WORD $0x3ce66ad3 // ldr q19, [x22, x6]
+	WORD $0x3ce76ad4 // ldr q20, [x22, x7]
+	WORD $0x3ce86ad5 // ldr q21, [x22, x8]
+	WORD $0x3ce96ad6 // ldr q22, [x22, x9]
+	WORD $0x3cea6ad7 // ldr q23, [x22, x10]
+	WORD $0x3ceb6ad8 // ldr q24, [x22, x11]
+	WORD $0x3cec6ad9 // ldr q25, [x22, x12]
+	WORD $0x3ced6ada // ldr q26, [x22, x13]
+	WORD $0x3cee6adb // ldr q27, [x22, x14]
+	WORD $0x3cef6adc // ldr q28, [x22, x15]
+	WORD $0x3cf06add // ldr q29, [x22, x16]
+	WORD $0x3cf16ade // ldr q30, [x22, x17]
+	WORD $0x3cf36adf // ldr q31, [x22, x19]
 	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
 	WORD $0x4f9311c1 // fmla v1.4s, v14.4s, v19.s[0]
 	WORD $0x4f9411c2 // fmla v2.4s, v14.4s, v20.s[0]
@@ -3304,157 +4720,157 @@ tile14rowturn:
 	WORD $0x4fbd1a2b // fmla v11.4s, v17.4s, v29.s[3]
 	WORD $0x4fbe1a2c // fmla v12.4s, v17.4s, v30.s[3]
 	WORD $0x4fbf1a2d // fmla v13.4s, v17.4s, v31.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14rowturn
 
 tile14rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile14columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14columnend
 	PCALIGN $32
 
 tile14columnturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14columnturn
 
 tile14columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile14left:
-	CBZ R22, tile14done
+	CBZ R24, tile14done
 
 tile14step:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVS (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVS (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	FMOVS (R20)(R6), F16
+	FMOVS (R22)(R6), F16
 	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
-	FMOVS (R20)(R7), F17
+	FMOVS (R22)(R7), F17
 	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
-	FMOVS (R20)(R8), F18
+	FMOVS (R22)(R8), F18
 	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	FMOVS (R20)(R9), F19
+	FMOVS (R22)(R9), F19
 	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
-	FMOVS (R20)(R10), F20
+	FMOVS (R22)(R10), F20
 	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
-	FMOVS (R20)(R11), F21
+	FMOVS (R22)(R11), F21
 	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
-	FMOVS (R20)(R12), F22
+	FMOVS (R22)(R12), F22
 	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
-	FMOVS (R20)(R13), F23
+	FMOVS (R22)(R13), F23
 	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
-	FMOVS (R20)(R14), F24
+	FMOVS (R22)(R14), F24
 	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
-	FMOVS (R20)(R15), F25
+	FMOVS (R22)(R15), F25
 	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
-	FMOVS (R20)(R16), F26
+	FMOVS (R22)(R16), F26
 	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
-	FMOVS (R20)(R17), F27
+	FMOVS (R22)(R17), F27
 	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
-	FMOVS (R20)(R19), F28
+	FMOVS (R22)(R19), F28
 	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile14step
 
 tile14done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F14
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F14
 	FMOVQ F0, (R1)
 	WORD $0x6eaee40f // fcmgt v15.4s, v0.4s, v14.4s
 	VBIT V15.B16, V0.B16, V14.B16
@@ -3511,7 +4927,7 @@ tile14done:
 	WORD $0x6eaee5af // fcmgt v15.4s, v13.4s, v14.4s
 	VBIT V15.B16, V13.B16, V14.B16
 	ADD R5, R1, R1
-	FMOVQ F14, (R20)
+	FMOVQ F14, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -3535,41 +4951,41 @@ tile13:
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	VEOR V12.B16, V12.B16, V12.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
 	BNE tile13left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
 
 tile13rowturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R20), F17
-	WORD $0x3ce66a92 // ldr q18, [x20, x6]
-	WORD $0x3ce76a93 // ldr q19, [x20, x7]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce96a95 // ldr q21, [x20, x9]
-	WORD $0x3cea6a96 // ldr q22, [x20, x10]
-	WORD $0x3ceb6a97 // ldr q23, [x20, x11]
-	WORD $0x3cec6a98 // ldr q24, [x20, x12]
-	WORD $0x3ced6a99 // ldr q25, [x20, x13]
-	WORD $0x3cee6a9a // ldr q26, [x20, x14]
-	WORD $0x3cef6a9b // ldr q27, [x20, x15]
-	WORD $0x3cf06a9c // ldr q28, [x20, x16]
-	WORD $0x3cf16a9d // ldr q29, [x20, x17]
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x3ce66ad2 // ldr q18, [x22, x6]
+	WORD $0x3ce76ad3 // ldr q19, [x22, x7]
+	WORD $0x3ce86ad4 // ldr q20, [x22, x8]
+	WORD $0x3ce96ad5 // ldr q21, [x22, x9]
+	WORD $0x3cea6ad6 // ldr q22, [x22, x10]
+	WORD $0x3ceb6ad7 // ldr q23, [x22, x11]
+	WORD $0x3cec6ad8 // ldr q24, [x22, x12]
+	WORD $0x3ced6ad9 // ldr q25, [x22, x13]
+	WORD $0x3cee6ada // ldr q26, [x22, x14]
+	WORD $0x3cef6adb // ldr q27, [x22, x15]
+	WORD $0x3cf06adc // ldr q28, [x22, x16]
+	WORD $0x3cf16add // ldr q29, [x22, x17]
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
 	WORD $0x4f9311a2 // fmla v2.4s, v13.4s, v19.s[0]
@@ -3622,151 +5038,151 @@ tile13rowturn:
 	WORD $0x4fbb1a0a // fmla v10.4s, v16.4s, v27.s[3]
 	WORD $0x4fbc1a0b // fmla v11.4s, v16.4s, v28.s[3]
 	WORD $0x4fbd1a0c // fmla v12.4s, v16.4s, v29.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13rowturn
 
 tile13rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile13columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13columnend
 	PCALIGN $32
 
 tile13columnturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13columnturn
 
 tile13columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile13left:
-	CBZ R22, tile13done
+	CBZ R24, tile13done
 
 tile13step:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVS (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVS (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
-	FMOVS (R20)(R6), F15
+	FMOVS (R22)(R6), F15
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	FMOVS (R20)(R7), F16
+	FMOVS (R22)(R7), F16
 	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	FMOVS (R20)(R8), F17
+	FMOVS (R22)(R8), F17
 	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	FMOVS (R20)(R9), F18
+	FMOVS (R22)(R9), F18
 	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	FMOVS (R20)(R10), F19
+	FMOVS (R22)(R10), F19
 	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
-	FMOVS (R20)(R11), F20
+	FMOVS (R22)(R11), F20
 	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
-	FMOVS (R20)(R12), F21
+	FMOVS (R22)(R12), F21
 	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
-	FMOVS (R20)(R13), F22
+	FMOVS (R22)(R13), F22
 	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
-	FMOVS (R20)(R14), F23
+	FMOVS (R22)(R14), F23
 	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
-	FMOVS (R20)(R15), F24
+	FMOVS (R22)(R15), F24
 	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
-	FMOVS (R20)(R16), F25
+	FMOVS (R22)(R16), F25
 	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	FMOVS (R20)(R17), F26
+	FMOVS (R22)(R17), F26
 	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile13step
 
 tile13done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F13
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F13
 	FMOVQ F0, (R1)
 	WORD $0x6eade40e // fcmgt v14.4s, v0.4s, v13.4s
 	VBIT V14.B16, V0.B16, V13.B16
@@ -3819,7 +5235,7 @@ tile13done:
 	WORD $0x6eade58e // fcmgt v14.4s, v12.4s, v13.4s
 	VBIT V14.B16, V12.B16, V13.B16
 	ADD R5, R1, R1
-	FMOVQ F13, (R20)
+	FMOVQ F13, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -3842,40 +5258,40 @@ tile12:
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
 	BNE tile12left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
 
 tile12rowturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R20), F16
-	WORD $0x3ce66a91 // ldr q17, [x20, x6]
-	WORD $0x3ce76a92 // ldr q18, [x20, x7]
-	WORD $0x3ce86a93 // ldr q19, [x20, x8]
-	WORD $0x3ce96a94 // ldr q20, [x20, x9]
-	WORD $0x3cea6a95 // ldr q21, [x20, x10]
-	WORD $0x3ceb6a96 // ldr q22, [x20, x11]
-	WORD $0x3cec6a97 // ldr q23, [x20, x12]
-	WORD $0x3ced6a98 // ldr q24, [x20, x13]
-	WORD $0x3cee6a99 // ldr q25, [x20, x14]
-	WORD $0x3cef6a9a // ldr q26, [x20, x15]
-	WORD $0x3cf06a9b // ldr q27, [x20, x16]
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x3ce66ad1 // ldr q17, [x22, x6]
+	WORD $0x3ce76ad2 // ldr q18, [x22, x7]
+	WORD $0x3ce86ad3 // ldr q19, [x22, x8]
+	WORD $0x3ce96ad4 // ldr q20, [x22, x9]
+	WORD $0x3cea6ad5 // ldr q21, [x22, x10]
+	WORD $0x3ceb6ad6 // ldr q22, [x22, x11]
+	WORD $0x3cec6ad7 // ldr q23, [x22, x12]
+	WORD $0x3ced6ad8 // ldr q24, [x22, x13]
+	WORD $0x3cee6ad9 // ldr q25, [x22, x14]
+	WORD $0x3cef6ada // ldr q26, [x22, x15]
+	WORD $0x3cf06adb // ldr q27, [x22, x16]
 	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
 	WORD $0x4f911181 // fmla v1.4s, v12.4s, v17.s[0]
 	WORD $0x4f921182 // fmla v2.4s, v12.4s, v18.s[0]
@@ -3924,141 +5340,141 @@ tile12rowturn:
 	WORD $0x4fb919e9 // fmla v9.4s, v15.4s, v25.s[3]
 	WORD $0x4fba19ea // fmla v10.4s, v15.4s, v26.s[3]
 	WORD $0x4fbb19eb // fmla v11.4s, v15.4s, v27.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12rowturn
 
 tile12rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile12columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12columnend
 	PCALIGN $32
 
 tile12columnturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12columnturn
 
 tile12columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile12left:
-	CBZ R22, tile12done
+	CBZ R24, tile12done
 
 tile12step:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVS (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVS (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
-	FMOVS (R20)(R6), F14
+	FMOVS (R22)(R6), F14
 	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
-	FMOVS (R20)(R7), F15
+	FMOVS (R22)(R7), F15
 	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	FMOVS (R20)(R8), F16
+	FMOVS (R22)(R8), F16
 	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	FMOVS (R20)(R9), F17
+	FMOVS (R22)(R9), F17
 	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
-	FMOVS (R20)(R10), F18
+	FMOVS (R22)(R10), F18
 	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
-	FMOVS (R20)(R11), F19
+	FMOVS (R22)(R11), F19
 	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
-	FMOVS (R20)(R12), F20
+	FMOVS (R22)(R12), F20
 	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
-	FMOVS (R20)(R13), F21
+	FMOVS (R22)(R13), F21
 	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
-	FMOVS (R20)(R14), F22
+	FMOVS (R22)(R14), F22
 	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	FMOVS (R20)(R15), F23
+	FMOVS (R22)(R15), F23
 	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	FMOVS (R20)(R16), F24
+	FMOVS (R22)(R16), F24
 	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile12step
 
 tile12done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F12
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F12
 	FMOVQ F0, (R1)
 	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
 	VBIT V13.B16, V0.B16, V12.B16
@@ -4107,7 +5523,7 @@ tile12done:
 	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
 	VBIT V13.B16, V11.B16, V12.B16
 	ADD R5, R1, R1
-	FMOVQ F12, (R20)
+	FMOVQ F12, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -4129,39 +5545,39 @@ tile11:
 	VEOR V8.B16, V8.B16, V8.B16
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
 	BNE tile11left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
 
 tile11rowturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
-	WORD $0x3ce66a90 // ldr q16, [x20, x6]
-	WORD $0x3ce76a91 // ldr q17, [x20, x7]
-	WORD $0x3ce86a92 // ldr q18, [x20, x8]
-	WORD $0x3ce96a93 // ldr q19, [x20, x9]
-	WORD $0x3cea6a94 // ldr q20, [x20, x10]
-	WORD $0x3ceb6a95 // ldr q21, [x20, x11]
-	WORD $0x3cec6a96 // ldr q22, [x20, x12]
-	WORD $0x3ced6a97 // ldr q23, [x20, x13]
-	WORD $0x3cee6a98 // ldr q24, [x20, x14]
-	WORD $0x3cef6a99 // ldr q25, [x20, x15]
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
+	WORD $0x3ce66ad0 // ldr q16, [x22, x6]
+	WORD $0x3ce76ad1 // ldr q17, [x22, x7]
+	WORD $0x3ce86ad2 // ldr q18, [x22, x8]
+	WORD $0x3ce96ad3 // ldr q19, [x22, x9]
+	WORD $0x3cea6ad4 // ldr q20, [x22, x10]
+	WORD $0x3ceb6ad5 // ldr q21, [x22, x11]
+	WORD $0x3cec6ad6 // ldr q22, [x22, x12]
+	WORD $0x3ced6ad7 // ldr q23, [x22, x13]
+	WORD $0x3cee6ad8 // ldr q24, [x22, x14]
+	WORD $0x3cef6ad9 // ldr q25, [x22, x15]
 	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
 	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
 	WORD $0x4f911162 // fmla v2.4s, v11.4s, v17.s[0]
@@ -4206,139 +5622,139 @@ tile11rowturn:
 	WORD $0x4fb719c8 // fmla v8.4s, v14.4s, v23.s[3]
 	WORD $0x4fb819c9 // fmla v9.4s, v14.4s, v24.s[3]
 	WORD $0x4fb919ca // fmla v10.4s, v14.4s, v25.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11columnend
 	PCALIGN $32
 
 tile11columnturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile11left:
-	CBZ R22, tile11done
+	CBZ R24, tile11done
 
 tile11step:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVS (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVS (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	FMOVS (R20)(R6), F13
+	FMOVS (R22)(R6), F13
 	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
-	FMOVS (R20)(R7), F14
+	FMOVS (R22)(R7), F14
 	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	FMOVS (R20)(R8), F15
+	FMOVS (R22)(R8), F15
 	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
-	FMOVS (R20)(R9), F16
+	FMOVS (R22)(R9), F16
 	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
-	FMOVS (R20)(R10), F17
+	FMOVS (R22)(R10), F17
 	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
-	FMOVS (R20)(R11), F18
+	FMOVS (R22)(R11), F18
 	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
-	FMOVS (R20)(R12), F19
+	FMOVS (R22)(R12), F19
 	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
-	FMOVS (R20)(R13), F20
+	FMOVS (R22)(R13), F20
 	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
-	FMOVS (R20)(R14), F21
+	FMOVS (R22)(R14), F21
 	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
-	FMOVS (R20)(R15), F22
+	FMOVS (R22)(R15), F22
 	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile11step
 
 tile11done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F11
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F11
 	FMOVQ F0, (R1)
 	WORD $0x6eabe40c // fcmgt v12.4s, v0.4s, v11.4s
 	VBIT V12.B16, V0.B16, V11.B16
@@ -4383,7 +5799,7 @@ tile11done:
 	WORD $0x6eabe54c // fcmgt v12.4s, v10.4s, v11.4s
 	VBIT V12.B16, V10.B16, V11.B16
 	ADD R5, R1, R1
-	FMOVQ F11, (R20)
+	FMOVQ F11, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -4404,38 +5820,38 @@ tile10:
 	VEOR V7.B16, V7.B16, V7.B16
 	VEOR V8.B16, V8.B16, V8.B16
 	VEOR V9.B16, V9.B16, V9.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
 	BNE tile10left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
 
 tile10rowturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
-	WORD $0x3ce66a8f // ldr q15, [x20, x6]
-	WORD $0x3ce76a90 // ldr q16, [x20, x7]
-	WORD $0x3ce86a91 // ldr q17, [x20, x8]
-	WORD $0x3ce96a92 // ldr q18, [x20, x9]
-	WORD $0x3cea6a93 // ldr q19, [x20, x10]
-	WORD $0x3ceb6a94 // ldr q20, [x20, x11]
-	WORD $0x3cec6a95 // ldr q21, [x20, x12]
-	WORD $0x3ced6a96 // ldr q22, [x20, x13]
-	WORD $0x3cee6a97 // ldr q23, [x20, x14]
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
+	WORD $0x3ce66acf // ldr q15, [x22, x6]
+	WORD $0x3ce76ad0 // ldr q16, [x22, x7]
+	WORD $0x3ce86ad1 // ldr q17, [x22, x8]
+	WORD $0x3ce96ad2 // ldr q18, [x22, x9]
+	WORD $0x3cea6ad3 // ldr q19, [x22, x10]
+	WORD $0x3ceb6ad4 // ldr q20, [x22, x11]
+	WORD $0x3cec6ad5 // ldr q21, [x22, x12]
+	WORD $0x3ced6ad6 // ldr q22, [x22, x13]
+	WORD $0x3cee6ad7 // ldr q23, [x22, x14]
 	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
 	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
 	WORD $0x4f901142 // fmla v2.4s, v10.4s, v16.s[0]
@@ -4476,129 +5892,129 @@ tile10rowturn:
 	WORD $0x4fb519a7 // fmla v7.4s, v13.4s, v21.s[3]
 	WORD $0x4fb619a8 // fmla v8.4s, v13.4s, v22.s[3]
 	WORD $0x4fb719a9 // fmla v9.4s, v13.4s, v23.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10columnend
 	PCALIGN $32
 
 tile10columnturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile10left:
-	CBZ R22, tile10done
+	CBZ R24, tile10done
 
 tile10step:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVS (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVS (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
-	FMOVS (R20)(R6), F12
+	FMOVS (R22)(R6), F12
 	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	FMOVS (R20)(R7), F13
+	FMOVS (R22)(R7), F13
 	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
-	FMOVS (R20)(R8), F14
+	FMOVS (R22)(R8), F14
 	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	FMOVS (R20)(R9), F15
+	FMOVS (R22)(R9), F15
 	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
-	FMOVS (R20)(R10), F16
+	FMOVS (R22)(R10), F16
 	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
-	FMOVS (R20)(R11), F17
+	FMOVS (R22)(R11), F17
 	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
-	FMOVS (R20)(R12), F18
+	FMOVS (R22)(R12), F18
 	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
-	FMOVS (R20)(R13), F19
+	FMOVS (R22)(R13), F19
 	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
-	FMOVS (R20)(R14), F20
+	FMOVS (R22)(R14), F20
 	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile10step
 
 tile10done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F10
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F10
 	FMOVQ F0, (R1)
 	WORD $0x6eaae40b // fcmgt v11.4s, v0.4s, v10.4s
 	VBIT V11.B16, V0.B16, V10.B16
@@ -4639,7 +6055,7 @@ tile10done:
 	WORD $0x6eaae52b // fcmgt v11.4s, v9.4s, v10.4s
 	VBIT V11.B16, V9.B16, V10.B16
 	ADD R5, R1, R1
-	FMOVQ F10, (R20)
+	FMOVQ F10, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -4659,37 +6075,37 @@ tile9:
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
 	VEOR V8.B16, V8.B16, V8.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
 	BNE tile9left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
 
 tile9rowturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
-	WORD $0x3ce66a8e // ldr q14, [x20, x6]
-	WORD $0x3ce76a8f // ldr q15, [x20, x7]
-	WORD $0x3ce86a90 // ldr q16, [x20, x8]
-	WORD $0x3ce96a91 // ldr q17, [x20, x9]
-	WORD $0x3cea6a92 // ldr q18, [x20, x10]
-	WORD $0x3ceb6a93 // ldr q19, [x20, x11]
-	WORD $0x3cec6a94 // ldr q20, [x20, x12]
-	WORD $0x3ced6a95 // ldr q21, [x20, x13]
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
+	WORD $0x3ce66ace // ldr q14, [x22, x6]
+	WORD $0x3ce76acf // ldr q15, [x22, x7]
+	WORD $0x3ce86ad0 // ldr q16, [x22, x8]
+	WORD $0x3ce96ad1 // ldr q17, [x22, x9]
+	WORD $0x3cea6ad2 // ldr q18, [x22, x10]
+	WORD $0x3ceb6ad3 // ldr q19, [x22, x11]
+	WORD $0x3cec6ad4 // ldr q20, [x22, x12]
+	WORD $0x3ced6ad5 // ldr q21, [x22, x13]
 	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
 	WORD $0x4f8e1121 // fmla v1.4s, v9.4s, v14.s[0]
 	WORD $0x4f8f1122 // fmla v2.4s, v9.4s, v15.s[0]
@@ -4726,123 +6142,123 @@ tile9rowturn:
 	WORD $0x4fb31986 // fmla v6.4s, v12.4s, v19.s[3]
 	WORD $0x4fb41987 // fmla v7.4s, v12.4s, v20.s[3]
 	WORD $0x4fb51988 // fmla v8.4s, v12.4s, v21.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9columnend
 	PCALIGN $32
 
 tile9columnturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile9left:
-	CBZ R22, tile9done
+	CBZ R24, tile9done
 
 tile9step:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVS (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVS (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
-	FMOVS (R20)(R6), F11
+	FMOVS (R22)(R6), F11
 	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
-	FMOVS (R20)(R7), F12
+	FMOVS (R22)(R7), F12
 	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	FMOVS (R20)(R8), F13
+	FMOVS (R22)(R8), F13
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
-	FMOVS (R20)(R9), F14
+	FMOVS (R22)(R9), F14
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	FMOVS (R20)(R10), F15
+	FMOVS (R22)(R10), F15
 	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
-	FMOVS (R20)(R11), F16
+	FMOVS (R22)(R11), F16
 	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	FMOVS (R20)(R12), F17
+	FMOVS (R22)(R12), F17
 	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	FMOVS (R20)(R13), F18
+	FMOVS (R22)(R13), F18
 	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile9step
 
 tile9done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F9
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F9
 	FMOVQ F0, (R1)
 	WORD $0x6ea9e40a // fcmgt v10.4s, v0.4s, v9.4s
 	VBIT V10.B16, V0.B16, V9.B16
@@ -4879,7 +6295,7 @@ tile9done:
 	WORD $0x6ea9e50a // fcmgt v10.4s, v8.4s, v9.4s
 	VBIT V10.B16, V8.B16, V9.B16
 	ADD R5, R1, R1
-	FMOVQ F9, (R20)
+	FMOVQ F9, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -4898,36 +6314,36 @@ tile8:
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
 	BNE tile8left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
 
 tile8rowturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
-	WORD $0x3ce66a8d // ldr q13, [x20, x6]
-	WORD $0x3ce76a8e // ldr q14, [x20, x7]
-	WORD $0x3ce86a8f // ldr q15, [x20, x8]
-	WORD $0x3ce96a90 // ldr q16, [x20, x9]
-	WORD $0x3cea6a91 // ldr q17, [x20, x10]
-	WORD $0x3ceb6a92 // ldr q18, [x20, x11]
-	WORD $0x3cec6a93 // ldr q19, [x20, x12]
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
+	WORD $0x3ce66acd // ldr q13, [x22, x6]
+	WORD $0x3ce76ace // ldr q14, [x22, x7]
+	WORD $0x3ce86acf // ldr q15, [x22, x8]
+	WORD $0x3ce96ad0 // ldr q16, [x22, x9]
+	WORD $0x3cea6ad1 // ldr q17, [x22, x10]
+	WORD $0x3ceb6ad2 // ldr q18, [x22, x11]
+	WORD $0x3cec6ad3 // ldr q19, [x22, x12]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8d1101 // fmla v1.4s, v8.4s, v13.s[0]
 	WORD $0x4f8e1102 // fmla v2.4s, v8.4s, v14.s[0]
@@ -4960,113 +6376,113 @@ tile8rowturn:
 	WORD $0x4fb11965 // fmla v5.4s, v11.4s, v17.s[3]
 	WORD $0x4fb21966 // fmla v6.4s, v11.4s, v18.s[3]
 	WORD $0x4fb31967 // fmla v7.4s, v11.4s, v19.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8columnend
 	PCALIGN $32
 
 tile8columnturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile8left:
-	CBZ R22, tile8done
+	CBZ R24, tile8done
 
 tile8step:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVS (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVS (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
-	FMOVS (R20)(R6), F10
+	FMOVS (R22)(R6), F10
 	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
-	FMOVS (R20)(R7), F11
+	FMOVS (R22)(R7), F11
 	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	FMOVS (R20)(R8), F12
+	FMOVS (R22)(R8), F12
 	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	FMOVS (R20)(R9), F13
+	FMOVS (R22)(R9), F13
 	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
-	FMOVS (R20)(R10), F14
+	FMOVS (R22)(R10), F14
 	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
-	FMOVS (R20)(R11), F15
+	FMOVS (R22)(R11), F15
 	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
-	FMOVS (R20)(R12), F16
+	FMOVS (R22)(R12), F16
 	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile8step
 
 tile8done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F8
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F8
 	FMOVQ F0, (R1)
 	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
 	VBIT V9.B16, V0.B16, V8.B16
@@ -5099,7 +6515,7 @@ tile8done:
 	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
 	VBIT V9.B16, V7.B16, V8.B16
 	ADD R5, R1, R1
-	FMOVQ F8, (R20)
+	FMOVQ F8, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5117,35 +6533,35 @@ tile7:
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
 	BNE tile7left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
 
 tile7rowturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
-	WORD $0x3ce66a8c // ldr q12, [x20, x6]
-	WORD $0x3ce76a8d // ldr q13, [x20, x7]
-	WORD $0x3ce86a8e // ldr q14, [x20, x8]
-	WORD $0x3ce96a8f // ldr q15, [x20, x9]
-	WORD $0x3cea6a90 // ldr q16, [x20, x10]
-	WORD $0x3ceb6a91 // ldr q17, [x20, x11]
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
+	WORD $0x3ce66acc // ldr q12, [x22, x6]
+	WORD $0x3ce76acd // ldr q13, [x22, x7]
+	WORD $0x3ce86ace // ldr q14, [x22, x8]
+	WORD $0x3ce96acf // ldr q15, [x22, x9]
+	WORD $0x3cea6ad0 // ldr q16, [x22, x10]
+	WORD $0x3ceb6ad1 // ldr q17, [x22, x11]
 	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8d10e2 // fmla v2.4s, v7.4s, v13.s[0]
@@ -5174,111 +6590,111 @@ tile7rowturn:
 	WORD $0x4faf1944 // fmla v4.4s, v10.4s, v15.s[3]
 	WORD $0x4fb01945 // fmla v5.4s, v10.4s, v16.s[3]
 	WORD $0x4fb11946 // fmla v6.4s, v10.4s, v17.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7columnend
 	PCALIGN $32
 
 tile7columnturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile7left:
-	CBZ R22, tile7done
+	CBZ R24, tile7done
 
 tile7step:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVS (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVS (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	FMOVS (R20)(R6), F9
+	FMOVS (R22)(R6), F9
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	FMOVS (R20)(R7), F10
+	FMOVS (R22)(R7), F10
 	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	FMOVS (R20)(R8), F11
+	FMOVS (R22)(R8), F11
 	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
-	FMOVS (R20)(R9), F12
+	FMOVS (R22)(R9), F12
 	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
-	FMOVS (R20)(R10), F13
+	FMOVS (R22)(R10), F13
 	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
-	FMOVS (R20)(R11), F14
+	FMOVS (R22)(R11), F14
 	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile7step
 
 tile7done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F7
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F7
 	FMOVQ F0, (R1)
 	WORD $0x6ea7e408 // fcmgt v8.4s, v0.4s, v7.4s
 	VBIT V8.B16, V0.B16, V7.B16
@@ -5307,7 +6723,7 @@ tile7done:
 	WORD $0x6ea7e4c8 // fcmgt v8.4s, v6.4s, v7.4s
 	VBIT V8.B16, V6.B16, V7.B16
 	ADD R5, R1, R1
-	FMOVQ F7, (R20)
+	FMOVQ F7, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5324,34 +6740,34 @@ tile6:
 	VEOR V3.B16, V3.B16, V3.B16
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
 	BNE tile6left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
 
 tile6rowturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
-	WORD $0x3ce66a8b // ldr q11, [x20, x6]
-	WORD $0x3ce76a8c // ldr q12, [x20, x7]
-	WORD $0x3ce86a8d // ldr q13, [x20, x8]
-	WORD $0x3ce96a8e // ldr q14, [x20, x9]
-	WORD $0x3cea6a8f // ldr q15, [x20, x10]
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
+	WORD $0x3ce66acb // ldr q11, [x22, x6]
+	WORD $0x3ce76acc // ldr q12, [x22, x7]
+	WORD $0x3ce86acd // ldr q13, [x22, x8]
+	WORD $0x3ce96ace // ldr q14, [x22, x9]
+	WORD $0x3cea6acf // ldr q15, [x22, x10]
 	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
 	WORD $0x4f8b10c1 // fmla v1.4s, v6.4s, v11.s[0]
 	WORD $0x4f8c10c2 // fmla v2.4s, v6.4s, v12.s[0]
@@ -5376,101 +6792,101 @@ tile6rowturn:
 	WORD $0x4fad1923 // fmla v3.4s, v9.4s, v13.s[3]
 	WORD $0x4fae1924 // fmla v4.4s, v9.4s, v14.s[3]
 	WORD $0x4faf1925 // fmla v5.4s, v9.4s, v15.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6columnend
 	PCALIGN $32
 
 tile6columnturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile6left:
-	CBZ R22, tile6done
+	CBZ R24, tile6done
 
 tile6step:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVS (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVS (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	FMOVS (R20)(R6), F8
+	FMOVS (R22)(R6), F8
 	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
-	FMOVS (R20)(R7), F9
+	FMOVS (R22)(R7), F9
 	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
-	FMOVS (R20)(R8), F10
+	FMOVS (R22)(R8), F10
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	FMOVS (R20)(R9), F11
+	FMOVS (R22)(R9), F11
 	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	FMOVS (R20)(R10), F12
+	FMOVS (R22)(R10), F12
 	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile6step
 
 tile6done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F6
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F6
 	FMOVQ F0, (R1)
 	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
 	VBIT V7.B16, V0.B16, V6.B16
@@ -5495,7 +6911,7 @@ tile6done:
 	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
 	VBIT V7.B16, V5.B16, V6.B16
 	ADD R5, R1, R1
-	FMOVQ F6, (R20)
+	FMOVQ F6, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5511,33 +6927,33 @@ tile5:
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
 	VEOR V4.B16, V4.B16, V4.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
 	BNE tile5left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
 
 tile5rowturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
-	WORD $0x3ce66a8a // ldr q10, [x20, x6]
-	WORD $0x3ce76a8b // ldr q11, [x20, x7]
-	WORD $0x3ce86a8c // ldr q12, [x20, x8]
-	WORD $0x3ce96a8d // ldr q13, [x20, x9]
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
+	WORD $0x3ce66aca // ldr q10, [x22, x6]
+	WORD $0x3ce76acb // ldr q11, [x22, x7]
+	WORD $0x3ce86acc // ldr q12, [x22, x8]
+	WORD $0x3ce96acd // ldr q13, [x22, x9]
 	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
 	WORD $0x4f8a10a1 // fmla v1.4s, v5.4s, v10.s[0]
 	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
@@ -5558,95 +6974,95 @@ tile5rowturn:
 	WORD $0x4fab1902 // fmla v2.4s, v8.4s, v11.s[3]
 	WORD $0x4fac1903 // fmla v3.4s, v8.4s, v12.s[3]
 	WORD $0x4fad1904 // fmla v4.4s, v8.4s, v13.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5columnend
 	PCALIGN $32
 
 tile5columnturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile5left:
-	CBZ R22, tile5done
+	CBZ R24, tile5done
 
 tile5step:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVS (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVS (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	FMOVS (R20)(R6), F7
+	FMOVS (R22)(R6), F7
 	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
-	FMOVS (R20)(R7), F8
+	FMOVS (R22)(R7), F8
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVS (R20)(R8), F9
+	FMOVS (R22)(R8), F9
 	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
-	FMOVS (R20)(R9), F10
+	FMOVS (R22)(R9), F10
 	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile5step
 
 tile5done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F5
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F5
 	FMOVQ F0, (R1)
 	WORD $0x6ea5e406 // fcmgt v6.4s, v0.4s, v5.4s
 	VBIT V6.B16, V0.B16, V5.B16
@@ -5667,7 +7083,7 @@ tile5done:
 	WORD $0x6ea5e486 // fcmgt v6.4s, v4.4s, v5.4s
 	VBIT V6.B16, V4.B16, V5.B16
 	ADD R5, R1, R1
-	FMOVQ F5, (R20)
+	FMOVQ F5, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5682,32 +7098,32 @@ tile4:
 	VEOR V1.B16, V1.B16, V1.B16
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
 	BNE tile4left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
 
 tile4rowturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
-	WORD $0x3ce66a89 // ldr q9, [x20, x6]
-	WORD $0x3ce76a8a // ldr q10, [x20, x7]
-	WORD $0x3ce86a8b // ldr q11, [x20, x8]
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
+	WORD $0x3ce66ac9 // ldr q9, [x22, x6]
+	WORD $0x3ce76aca // ldr q10, [x22, x7]
+	WORD $0x3ce86acb // ldr q11, [x22, x8]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
 	WORD $0x4f8a1082 // fmla v2.4s, v4.4s, v10.s[0]
@@ -5724,85 +7140,85 @@ tile4rowturn:
 	WORD $0x4fa918e1 // fmla v1.4s, v7.4s, v9.s[3]
 	WORD $0x4faa18e2 // fmla v2.4s, v7.4s, v10.s[3]
 	WORD $0x4fab18e3 // fmla v3.4s, v7.4s, v11.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4columnend
 	PCALIGN $32
 
 tile4columnturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile4left:
-	CBZ R22, tile4done
+	CBZ R24, tile4done
 
 tile4step:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVS (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVS (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	FMOVS (R20)(R6), F6
+	FMOVS (R22)(R6), F6
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	FMOVS (R20)(R7), F7
+	FMOVS (R22)(R7), F7
 	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
-	FMOVS (R20)(R8), F8
+	FMOVS (R22)(R8), F8
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile4step
 
 tile4done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F4
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F4
 	FMOVQ F0, (R1)
 	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
 	VBIT V5.B16, V0.B16, V4.B16
@@ -5819,7 +7235,7 @@ tile4done:
 	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
 	VBIT V5.B16, V3.B16, V4.B16
 	ADD R5, R1, R1
-	FMOVQ F4, (R20)
+	FMOVQ F4, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5833,31 +7249,31 @@ tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
 	VEOR V2.B16, V2.B16, V2.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
 	BNE tile3left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
 
 tile3rowturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
-	WORD $0x3ce66a88 // ldr q8, [x20, x6]
-	WORD $0x3ce76a89 // ldr q9, [x20, x7]
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
+	WORD $0x3ce66ac8 // ldr q8, [x22, x6]
+	WORD $0x3ce76ac9 // ldr q9, [x22, x7]
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f881061 // fmla v1.4s, v3.4s, v8.s[0]
 	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
@@ -5870,83 +7286,83 @@ tile3rowturn:
 	WORD $0x4fa718c0 // fmla v0.4s, v6.4s, v7.s[3]
 	WORD $0x4fa818c1 // fmla v1.4s, v6.4s, v8.s[3]
 	WORD $0x4fa918c2 // fmla v2.4s, v6.4s, v9.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3columnend
 	PCALIGN $32
 
 tile3columnturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile3left:
-	CBZ R22, tile3done
+	CBZ R24, tile3done
 
 tile3step:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVS (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVS (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	FMOVS (R20)(R6), F5
+	FMOVS (R22)(R6), F5
 	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	FMOVS (R20)(R7), F6
+	FMOVS (R22)(R7), F6
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile3step
 
 tile3done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F3
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F3
 	FMOVQ F0, (R1)
 	WORD $0x6ea3e404 // fcmgt v4.4s, v0.4s, v3.4s
 	VBIT V4.B16, V0.B16, V3.B16
@@ -5959,7 +7375,7 @@ tile3done:
 	WORD $0x6ea3e444 // fcmgt v4.4s, v2.4s, v3.4s
 	VBIT V4.B16, V2.B16, V3.B16
 	ADD R5, R1, R1
-	FMOVQ F3, (R20)
+	FMOVQ F3, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -5972,30 +7388,30 @@ tile3done:
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
 	BNE tile2left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
 
 tile2rowturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
-	WORD $0x3ce66a87 // ldr q7, [x20, x6]
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
+	WORD $0x3ce66ac7 // ldr q7, [x22, x6]
 	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
 	WORD $0x4f871041 // fmla v1.4s, v2.4s, v7.s[0]
 	WORD $0x4fa61060 // fmla v0.4s, v3.4s, v6.s[1]
@@ -6004,73 +7420,73 @@ tile2rowturn:
 	WORD $0x4f871881 // fmla v1.4s, v4.4s, v7.s[2]
 	WORD $0x4fa618a0 // fmla v0.4s, v5.4s, v6.s[3]
 	WORD $0x4fa718a1 // fmla v1.4s, v5.4s, v7.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2columnend
 	PCALIGN $32
 
 tile2columnturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile2left:
-	CBZ R22, tile2done
+	CBZ R24, tile2done
 
 tile2step:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVS (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVS (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	FMOVS (R20)(R6), F4
+	FMOVS (R22)(R6), F4
 	WORD $0x4f841041 // fmla v1.4s, v2.4s, v4.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile2step
 
 tile2done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F2
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F2
 	FMOVQ F0, (R1)
 	WORD $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
 	VBIT V3.B16, V0.B16, V2.B16
@@ -6079,7 +7495,7 @@ tile2done:
 	WORD $0x6ea2e423 // fcmgt v3.4s, v1.4s, v2.4s
 	VBIT V3.B16, V1.B16, V2.B16
 	ADD R5, R1, R1
-	FMOVQ F2, (R20)
+	FMOVQ F2, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -6091,99 +7507,99 @@ tile2done:
 
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
 	BNE tile1left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
 
 tile1rowturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
 	WORD $0x4fa51040 // fmla v0.4s, v2.4s, v5.s[1]
 	WORD $0x4f851860 // fmla v0.4s, v3.4s, v5.s[2]
 	WORD $0x4fa51880 // fmla v0.4s, v4.4s, v5.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1columnend
 	PCALIGN $32
 
 tile1columnturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile1left:
-	CBZ R22, tile1done
+	CBZ R24, tile1done
 
 tile1step:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile1step
 
 tile1done:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R20
-	FMOVQ (R20), F1
+	MOVD max_base+120(FP), R22
+	FMOVQ (R22), F1
 	FMOVQ F0, (R1)
 	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
 	VBIT V2.B16, V0.B16, V1.B16
 	ADD R5, R1, R1
-	FMOVQ F1, (R20)
+	FMOVQ F1, (R22)
 
 	// On to the rows below.
 	ADD R6, R0, R0
@@ -6215,49 +7631,788 @@ TEXT ·TileFold1NEON(SB), NOSPLIT, $0-168
 	ADD R6, R15, R16
 	ADD R6, R16, R17
 	ADD R6, R17, R19
+	ADD R6, R19, R20
+	ADD R6, R20, R21
 
-	// Tiles of 14 rows while that many are left for another one after; the last two share the rest.
+	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
 
 rows:
-	CMP $28, R2
-	BGE tile14
-	CMP $14, R2
-	BEQ tile14
-	MOVD R2, R23
+	CMP $32, R2
+	BGE tile16
+	CMP $16, R2
+	BEQ tile16
+	MOVD R2, R25
 	BLT last
-	ADD $1, R23, R23
-	LSR $1, R23, R23
+	ADD $1, R25, R25
+	LSR $1, R25, R25
 
 last:
-	CMP $14, R23
+	CMP $16, R25
+	BEQ tile16
+	CMP $15, R25
+	BEQ tile15
+	CMP $14, R25
 	BEQ tile14
-	CMP $13, R23
+	CMP $13, R25
 	BEQ tile13
-	CMP $12, R23
+	CMP $12, R25
 	BEQ tile12
-	CMP $11, R23
+	CMP $11, R25
 	BEQ tile11
-	CMP $10, R23
+	CMP $10, R25
 	BEQ tile10
-	CMP $9, R23
+	CMP $9, R25
 	BEQ tile9
-	CMP $8, R23
+	CMP $8, R25
 	BEQ tile8
-	CMP $7, R23
+	CMP $7, R25
 	BEQ tile7
-	CMP $6, R23
+	CMP $6, R25
 	BEQ tile6
-	CMP $5, R23
+	CMP $5, R25
 	BEQ tile5
-	CMP $4, R23
+	CMP $4, R25
 	BEQ tile4
-	CMP $3, R23
+	CMP $3, R25
 	BEQ tile3
-	CMP $2, R23
+	CMP $2, R25
 	BEQ tile2
-	CMP $1, R23
+	CMP $1, R25
 	BEQ tile1
 	RET
+
+	// Tile of 16 × 1 vectors.
+
+tile16:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	VEOR V15.B16, V15.B16, V15.B16
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile16columns
+	CMP $4, R3
+	BNE tile16left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile16rowend
+	PCALIGN $32
+
+tile16rowturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R23), F19
+	ADD R4, R23, R23
+	FMOVQ (R22), F20
+	WORD $0x3ce66ad5 // ldr q21, [x22, x6]
+	WORD $0x3ce76ad6 // ldr q22, [x22, x7]
+	WORD $0x3ce86ad7 // ldr q23, [x22, x8]
+	WORD $0x3ce96ad8 // ldr q24, [x22, x9]
+	WORD $0x3cea6ad9 // ldr q25, [x22, x10]
+	WORD $0x3ceb6ada // ldr q26, [x22, x11]
+	WORD $0x3cec6adb // ldr q27, [x22, x12]
+	WORD $0x3ced6adc // ldr q28, [x22, x13]
+	WORD $0x3cee6add // ldr q29, [x22, x14]
+	WORD $0x3cef6ade // ldr q30, [x22, x15]
+	WORD $0x3cf06adf // ldr q31, [x22, x16]
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f961202 // fmla v2.4s, v16.4s, v22.s[0]
+	WORD $0x4f971203 // fmla v3.4s, v16.4s, v23.s[0]
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
+	WORD $0x4f9a1206 // fmla v6.4s, v16.4s, v26.s[0]
+	WORD $0x4f9b1207 // fmla v7.4s, v16.4s, v27.s[0]
+	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
+	WORD $0x4f9d1209 // fmla v9.4s, v16.4s, v29.s[0]
+	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
+	WORD $0x4f9f120b // fmla v11.4s, v16.4s, v31.s[0]
+	WORD $0x4fb41220 // fmla v0.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61222 // fmla v2.4s, v17.4s, v22.s[1]
+	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
+	WORD $0x4fb81224 // fmla v4.4s, v17.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1226 // fmla v6.4s, v17.4s, v26.s[1]
+	WORD $0x4fbb1227 // fmla v7.4s, v17.4s, v27.s[1]
+	WORD $0x4fbc1228 // fmla v8.4s, v17.4s, v28.s[1]
+	WORD $0x4fbd1229 // fmla v9.4s, v17.4s, v29.s[1]
+	WORD $0x4fbe122a // fmla v10.4s, v17.4s, v30.s[1]
+	WORD $0x4fbf122b // fmla v11.4s, v17.4s, v31.s[1]
+	WORD $0x4f941a40 // fmla v0.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a41 // fmla v1.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a43 // fmla v3.4s, v18.4s, v23.s[2]
+	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
+	WORD $0x4f991a45 // fmla v5.4s, v18.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4f9b1a47 // fmla v7.4s, v18.4s, v27.s[2]
+	WORD $0x4f9c1a48 // fmla v8.4s, v18.4s, v28.s[2]
+	WORD $0x4f9d1a49 // fmla v9.4s, v18.4s, v29.s[2]
+	WORD $0x4f9e1a4a // fmla v10.4s, v18.4s, v30.s[2]
+	WORD $0x4f9f1a4b // fmla v11.4s, v18.4s, v31.s[2]
+	WORD $0x4fb41a60 // fmla v0.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a62 // fmla v2.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a63 // fmla v3.4s, v19.4s, v23.s[3]
+	WORD $0x4fb81a64 // fmla v4.4s, v19.4s, v24.s[3]
+	WORD $0x4fb91a65 // fmla v5.4s, v19.4s, v25.s[3]
+	WORD $0x4fba1a66 // fmla v6.4s, v19.4s, v26.s[3]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+	WORD $0x4fbc1a68 // fmla v8.4s, v19.4s, v28.s[3]
+	WORD $0x4fbd1a69 // fmla v9.4s, v19.4s, v29.s[3]
+	WORD $0x4fbe1a6a // fmla v10.4s, v19.4s, v30.s[3]
+	WORD $0x4fbf1a6b // fmla v11.4s, v19.4s, v31.s[3]
+	WORD $0x3cf16ad4 // ldr q20, [x22, x17]
+	WORD $0x3cf36ad5 // ldr q21, [x22, x19]
+	WORD $0x3cf46ad6 // ldr q22, [x22, x20]
+	WORD $0x3cf56ad7 // ldr q23, [x22, x21]
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4f95120d // fmla v13.4s, v16.4s, v21.s[0]
+	WORD $0x4f96120e // fmla v14.4s, v16.4s, v22.s[0]
+	WORD $0x4f97120f // fmla v15.4s, v16.4s, v23.s[0]
+	WORD $0x4fb4122c // fmla v12.4s, v17.4s, v20.s[1]
+	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
+	WORD $0x4fb6122e // fmla v14.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7122f // fmla v15.4s, v17.4s, v23.s[1]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4fb41a6c // fmla v12.4s, v19.4s, v20.s[3]
+	WORD $0x4fb51a6d // fmla v13.4s, v19.4s, v21.s[3]
+	WORD $0x4fb61a6e // fmla v14.4s, v19.4s, v22.s[3]
+	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16rowturn
+
+tile16rowend:
+	ADD $4, R24, R24
+	B tile16left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile16columns:
+	SUBS $4, R24, R24
+	BLT tile16columnend
+	PCALIGN $32
+
+tile16columnturn:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
+	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
+	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
+	FMOVQ 16(R22), F18
+	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
+	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
+	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
+	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
+	FMOVQ 32(R22), F19
+	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
+	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
+	FMOVQ 48(R22), F20
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile16columnturn
+
+tile16columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile16left:
+	CBZ R24, tile16done
+
+tile16step:
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVS (R22), F17
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	FMOVS (R22)(R6), F18
+	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
+	FMOVS (R22)(R7), F19
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	FMOVS (R22)(R8), F20
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	FMOVS (R22)(R9), F21
+	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
+	FMOVS (R22)(R10), F22
+	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
+	FMOVS (R22)(R11), F23
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	FMOVS (R22)(R12), F24
+	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
+	FMOVS (R22)(R13), F25
+	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
+	FMOVS (R22)(R14), F26
+	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
+	FMOVS (R22)(R15), F27
+	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
+	FMOVS (R22)(R16), F28
+	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
+	FMOVS (R22)(R17), F29
+	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
+	FMOVS (R22)(R19), F30
+	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
+	FMOVS (R22)(R20), F31
+	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
+	FMOVS (R22)(R21), F17
+	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile16step
+
+tile16done:
+
+	// C = fma(acc, beta, C·alpha)
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F16
+	FMOVQ (R23), F17
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V0.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V1.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V2.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V3.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V4.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V5.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V6.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V7.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V8.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V9.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V10.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V11.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V12.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V13.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	VFMLA V17.S4, V14.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F19
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	VFMLA V17.S4, V15.S4, V19.S4
+	FMOVQ F19, (R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R21, R0, R0
+	SUB $16, R2, R2
+	B rows
+
+	// Tile of 15 × 1 vectors.
+
+tile15:
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V8.B16, V8.B16, V8.B16
+	VEOR V9.B16, V9.B16, V9.B16
+	VEOR V10.B16, V10.B16, V10.B16
+	VEOR V11.B16, V11.B16, V11.B16
+	VEOR V12.B16, V12.B16, V12.B16
+	VEOR V13.B16, V13.B16, V13.B16
+	VEOR V14.B16, V14.B16, V14.B16
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
+	CMP $4, R6
+	BEQ tile15columns
+	CMP $4, R3
+	BNE tile15left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R24, R24
+	BLT tile15rowend
+	PCALIGN $32
+
+tile15rowturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R23), F18
+	ADD R4, R23, R23
+	FMOVQ (R22), F19
+	WORD $0x3ce66ad4 // ldr q20, [x22, x6]
+	WORD $0x3ce76ad5 // ldr q21, [x22, x7]
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x3ce96ad7 // ldr q23, [x22, x9]
+	WORD $0x3cea6ad8 // ldr q24, [x22, x10]
+	WORD $0x3ceb6ad9 // ldr q25, [x22, x11]
+	WORD $0x3cec6ada // ldr q26, [x22, x12]
+	WORD $0x3ced6adb // ldr q27, [x22, x13]
+	WORD $0x3cee6adc // ldr q28, [x22, x14]
+	WORD $0x3cef6add // ldr q29, [x22, x15]
+	WORD $0x3cf06ade // ldr q30, [x22, x16]
+	WORD $0x3cf16adf // ldr q31, [x22, x17]
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511e2 // fmla v2.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
+	WORD $0x4f9911e6 // fmla v6.4s, v15.4s, v25.s[0]
+	WORD $0x4f9a11e7 // fmla v7.4s, v15.4s, v26.s[0]
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
+	WORD $0x4f9c11e9 // fmla v9.4s, v15.4s, v28.s[0]
+	WORD $0x4f9d11ea // fmla v10.4s, v15.4s, v29.s[0]
+	WORD $0x4f9e11eb // fmla v11.4s, v15.4s, v30.s[0]
+	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
+	WORD $0x4fb31200 // fmla v0.4s, v16.4s, v19.s[1]
+	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
+	WORD $0x4fb51202 // fmla v2.4s, v16.4s, v21.s[1]
+	WORD $0x4fb61203 // fmla v3.4s, v16.4s, v22.s[1]
+	WORD $0x4fb71204 // fmla v4.4s, v16.4s, v23.s[1]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
+	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
+	WORD $0x4fbb1208 // fmla v8.4s, v16.4s, v27.s[1]
+	WORD $0x4fbc1209 // fmla v9.4s, v16.4s, v28.s[1]
+	WORD $0x4fbd120a // fmla v10.4s, v16.4s, v29.s[1]
+	WORD $0x4fbe120b // fmla v11.4s, v16.4s, v30.s[1]
+	WORD $0x4fbf120c // fmla v12.4s, v16.4s, v31.s[1]
+	WORD $0x4f931a20 // fmla v0.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
+	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
+	WORD $0x4f961a23 // fmla v3.4s, v17.4s, v22.s[2]
+	WORD $0x4f971a24 // fmla v4.4s, v17.4s, v23.s[2]
+	WORD $0x4f981a25 // fmla v5.4s, v17.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a27 // fmla v7.4s, v17.4s, v26.s[2]
+	WORD $0x4f9b1a28 // fmla v8.4s, v17.4s, v27.s[2]
+	WORD $0x4f9c1a29 // fmla v9.4s, v17.4s, v28.s[2]
+	WORD $0x4f9d1a2a // fmla v10.4s, v17.4s, v29.s[2]
+	WORD $0x4f9e1a2b // fmla v11.4s, v17.4s, v30.s[2]
+	WORD $0x4f9f1a2c // fmla v12.4s, v17.4s, v31.s[2]
+	WORD $0x4fb31a40 // fmla v0.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a41 // fmla v1.4s, v18.4s, v20.s[3]
+	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
+	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
+	WORD $0x4fb71a44 // fmla v4.4s, v18.4s, v23.s[3]
+	WORD $0x4fb81a45 // fmla v5.4s, v18.4s, v24.s[3]
+	WORD $0x4fb91a46 // fmla v6.4s, v18.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+	WORD $0x4fbb1a48 // fmla v8.4s, v18.4s, v27.s[3]
+	WORD $0x4fbc1a49 // fmla v9.4s, v18.4s, v28.s[3]
+	WORD $0x4fbd1a4a // fmla v10.4s, v18.4s, v29.s[3]
+	WORD $0x4fbe1a4b // fmla v11.4s, v18.4s, v30.s[3]
+	WORD $0x4fbf1a4c // fmla v12.4s, v18.4s, v31.s[3]
+	WORD $0x3cf36ad3 // ldr q19, [x22, x19]
+	WORD $0x3cf46ad4 // ldr q20, [x22, x20]
+	WORD $0x4f9311ed // fmla v13.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	WORD $0x4fb3120d // fmla v13.4s, v16.4s, v19.s[1]
+	WORD $0x4fb4120e // fmla v14.4s, v16.4s, v20.s[1]
+	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
+	WORD $0x4f941a2e // fmla v14.4s, v17.4s, v20.s[2]
+	WORD $0x4fb31a4d // fmla v13.4s, v18.4s, v19.s[3]
+	WORD $0x4fb41a4e // fmla v14.4s, v18.4s, v20.s[3]
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15rowturn
+
+tile15rowend:
+	ADD $4, R24, R24
+	B tile15left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+
+tile15columns:
+	SUBS $4, R24, R24
+	BLT tile15columnend
+	PCALIGN $32
+
+tile15columnturn:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4f9019e2 // fmla v2.4s, v15.4s, v16.s[2]
+	WORD $0x4fb019e3 // fmla v3.4s, v15.4s, v16.s[3]
+	FMOVQ 16(R22), F17
+	WORD $0x4f9111e4 // fmla v4.4s, v15.4s, v17.s[0]
+	WORD $0x4fb111e5 // fmla v5.4s, v15.4s, v17.s[1]
+	WORD $0x4f9119e6 // fmla v6.4s, v15.4s, v17.s[2]
+	WORD $0x4fb119e7 // fmla v7.4s, v15.4s, v17.s[3]
+	FMOVQ 32(R22), F18
+	WORD $0x4f9211e8 // fmla v8.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211e9 // fmla v9.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219ea // fmla v10.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219eb // fmla v11.4s, v15.4s, v18.s[3]
+	FMOVD 48(R22), F19
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311ed // fmla v13.4s, v15.4s, v19.s[1]
+	FMOVS 56(R22), F20
+	WORD $0x4f9411ee // fmla v14.4s, v15.4s, v20.s[0]
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
+	BGE tile15columnturn
+
+tile15columnend:
+	ADD $4, R24, R24
+
+	// Number by number.
+
+tile15left:
+	CBZ R24, tile15done
+
+tile15step:
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVS (R22), F16
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	FMOVS (R22)(R6), F17
+	WORD $0x4f9111e1 // fmla v1.4s, v15.4s, v17.s[0]
+	FMOVS (R22)(R7), F18
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	FMOVS (R22)(R8), F19
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	FMOVS (R22)(R9), F20
+	WORD $0x4f9411e4 // fmla v4.4s, v15.4s, v20.s[0]
+	FMOVS (R22)(R10), F21
+	WORD $0x4f9511e5 // fmla v5.4s, v15.4s, v21.s[0]
+	FMOVS (R22)(R11), F22
+	WORD $0x4f9611e6 // fmla v6.4s, v15.4s, v22.s[0]
+	FMOVS (R22)(R12), F23
+	WORD $0x4f9711e7 // fmla v7.4s, v15.4s, v23.s[0]
+	FMOVS (R22)(R13), F24
+	WORD $0x4f9811e8 // fmla v8.4s, v15.4s, v24.s[0]
+	FMOVS (R22)(R14), F25
+	WORD $0x4f9911e9 // fmla v9.4s, v15.4s, v25.s[0]
+	FMOVS (R22)(R15), F26
+	WORD $0x4f9a11ea // fmla v10.4s, v15.4s, v26.s[0]
+	FMOVS (R22)(R16), F27
+	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
+	FMOVS (R22)(R17), F28
+	WORD $0x4f9c11ec // fmla v12.4s, v15.4s, v28.s[0]
+	FMOVS (R22)(R19), F29
+	WORD $0x4f9d11ed // fmla v13.4s, v15.4s, v29.s[0]
+	FMOVS (R22)(R20), F30
+	WORD $0x4f9e11ee // fmla v14.4s, v15.4s, v30.s[0]
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
+	BNE tile15step
+
+tile15done:
+
+	// C = fma(acc, beta, C·alpha)
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F15
+	FMOVQ (R23), F16
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V0.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V1.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V2.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V3.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V4.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V5.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V6.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V7.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V8.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V9.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V10.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V11.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V12.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F18
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	VFMLA V16.S4, V13.S4, V18.S4
+	FMOVQ F18, (R1)
+	ADD R5, R1, R1
+	FMOVQ (R1), F17
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	VFMLA V16.S4, V14.S4, V17.S4
+	FMOVQ F17, (R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R20, R0, R0
+	SUB $15, R2, R2
+	B rows
 
 	// Tile of 14 × 1 vectors.
 
@@ -6276,42 +8431,42 @@ tile14:
 	VEOR V11.B16, V11.B16, V11.B16
 	VEOR V12.B16, V12.B16, V12.B16
 	VEOR V13.B16, V13.B16, V13.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
 	BNE tile14left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
 
 tile14rowturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R21), F17
-	ADD R4, R21, R21
-	FMOVQ (R20), F18
-	WORD $0x3ce66a93 // ldr q19, [x20, x6]
-	WORD $0x3ce76a94 // ldr q20, [x20, x7]
-	WORD $0x3ce86a95 // ldr q21, [x20, x8]
-	WORD $0x3ce96a96 // ldr q22, [x20, x9]
-	WORD $0x3cea6a97 // ldr q23, [x20, x10]
-	WORD $0x3ceb6a98 // ldr q24, [x20, x11]
-	WORD $0x3cec6a99 // ldr q25, [x20, x12]
-	WORD $0x3ced6a9a // ldr q26, [x20, x13]
-	WORD $0x3cee6a9b // ldr q27, [x20, x14]
-	WORD $0x3cef6a9c // ldr q28, [x20, x15]
-	WORD $0x3cf06a9d // ldr q29, [x20, x16]
-	WORD $0x3cf16a9e // ldr q30, [x20, x17]
-	WORD $0x3cf36a9f // ldr q31, [x20, x19]
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R23), F17
+	ADD R4, R23, R23
+	FMOVQ (R22), F18
+	WORD $0x3ce66ad3 // ldr q19, [x22, x6]
+	WORD $0x3ce76ad4 // ldr q20, [x22, x7]
+	WORD $0x3ce86ad5 // ldr q21, [x22, x8]
+	WORD $0x3ce96ad6 // ldr q22, [x22, x9]
+	WORD $0x3cea6ad7 // ldr q23, [x22, x10]
+	WORD $0x3ceb6ad8 // ldr q24, [x22, x11]
+	WORD $0x3cec6ad9 // ldr q25, [x22, x12]
+	WORD $0x3ced6ada // ldr q26, [x22, x13]
+	WORD $0x3cee6adb // ldr q27, [x22, x14]
+	WORD $0x3cef6adc // ldr q28, [x22, x15]
+	WORD $0x3cf06add // ldr q29, [x22, x16]
+	WORD $0x3cf16ade // ldr q30, [x22, x17]
+	WORD $0x3cf36adf // ldr q31, [x22, x19]
 	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
 	WORD $0x4f9311c1 // fmla v1.4s, v14.4s, v19.s[0]
 	WORD $0x4f9411c2 // fmla v2.4s, v14.4s, v20.s[0]
@@ -6368,159 +8523,159 @@ tile14rowturn:
 	WORD $0x4fbd1a2b // fmla v11.4s, v17.4s, v29.s[3]
 	WORD $0x4fbe1a2c // fmla v12.4s, v17.4s, v30.s[3]
 	WORD $0x4fbf1a2d // fmla v13.4s, v17.4s, v31.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14rowturn
 
 tile14rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile14columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile14columnend
 	PCALIGN $32
 
 tile14columnturn:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
+	ADD R3, R22, R22
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
 	WORD $0x4faf11c1 // fmla v1.4s, v14.4s, v15.s[1]
 	WORD $0x4f8f19c2 // fmla v2.4s, v14.4s, v15.s[2]
 	WORD $0x4faf19c3 // fmla v3.4s, v14.4s, v15.s[3]
-	FMOVQ 16(R20), F16
+	FMOVQ 16(R22), F16
 	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
 	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
 	WORD $0x4f9019c6 // fmla v6.4s, v14.4s, v16.s[2]
 	WORD $0x4fb019c7 // fmla v7.4s, v14.4s, v16.s[3]
-	FMOVQ 32(R20), F17
+	FMOVQ 32(R22), F17
 	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
 	WORD $0x4f9119ca // fmla v10.4s, v14.4s, v17.s[2]
 	WORD $0x4fb119cb // fmla v11.4s, v14.4s, v17.s[3]
-	FMOVD 48(R20), F18
+	FMOVD 48(R22), F18
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211cd // fmla v13.4s, v14.4s, v18.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile14columnturn
 
 tile14columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile14left:
-	CBZ R22, tile14done
+	CBZ R24, tile14done
 
 tile14step:
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVS (R20), F15
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVS (R22), F15
 	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
-	FMOVS (R20)(R6), F16
+	FMOVS (R22)(R6), F16
 	WORD $0x4f9011c1 // fmla v1.4s, v14.4s, v16.s[0]
-	FMOVS (R20)(R7), F17
+	FMOVS (R22)(R7), F17
 	WORD $0x4f9111c2 // fmla v2.4s, v14.4s, v17.s[0]
-	FMOVS (R20)(R8), F18
+	FMOVS (R22)(R8), F18
 	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	FMOVS (R20)(R9), F19
+	FMOVS (R22)(R9), F19
 	WORD $0x4f9311c4 // fmla v4.4s, v14.4s, v19.s[0]
-	FMOVS (R20)(R10), F20
+	FMOVS (R22)(R10), F20
 	WORD $0x4f9411c5 // fmla v5.4s, v14.4s, v20.s[0]
-	FMOVS (R20)(R11), F21
+	FMOVS (R22)(R11), F21
 	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
-	FMOVS (R20)(R12), F22
+	FMOVS (R22)(R12), F22
 	WORD $0x4f9611c7 // fmla v7.4s, v14.4s, v22.s[0]
-	FMOVS (R20)(R13), F23
+	FMOVS (R22)(R13), F23
 	WORD $0x4f9711c8 // fmla v8.4s, v14.4s, v23.s[0]
-	FMOVS (R20)(R14), F24
+	FMOVS (R22)(R14), F24
 	WORD $0x4f9811c9 // fmla v9.4s, v14.4s, v24.s[0]
-	FMOVS (R20)(R15), F25
+	FMOVS (R22)(R15), F25
 	WORD $0x4f9911ca // fmla v10.4s, v14.4s, v25.s[0]
-	FMOVS (R20)(R16), F26
+	FMOVS (R22)(R16), F26
 	WORD $0x4f9a11cb // fmla v11.4s, v14.4s, v26.s[0]
-	FMOVS (R20)(R17), F27
+	FMOVS (R22)(R17), F27
 	WORD $0x4f9b11cc // fmla v12.4s, v14.4s, v27.s[0]
-	FMOVS (R20)(R19), F28
+	FMOVS (R22)(R19), F28
 	WORD $0x4f9c11cd // fmla v13.4s, v14.4s, v28.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile14step
 
 tile14done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F14
-	FMOVQ (R21), F15
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F14
+	FMOVQ (R23), F15
 	FMOVQ (R1), F16
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
 	VFMLA V15.S4, V0.S4, V16.S4
@@ -6614,41 +8769,41 @@ tile13:
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
 	VEOR V12.B16, V12.B16, V12.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
 	BNE tile13left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
 
 tile13rowturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R21), F16
-	ADD R4, R21, R21
-	FMOVQ (R20), F17
-	WORD $0x3ce66a92 // ldr q18, [x20, x6]
-	WORD $0x3ce76a93 // ldr q19, [x20, x7]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce96a95 // ldr q21, [x20, x9]
-	WORD $0x3cea6a96 // ldr q22, [x20, x10]
-	WORD $0x3ceb6a97 // ldr q23, [x20, x11]
-	WORD $0x3cec6a98 // ldr q24, [x20, x12]
-	WORD $0x3ced6a99 // ldr q25, [x20, x13]
-	WORD $0x3cee6a9a // ldr q26, [x20, x14]
-	WORD $0x3cef6a9b // ldr q27, [x20, x15]
-	WORD $0x3cf06a9c // ldr q28, [x20, x16]
-	WORD $0x3cf16a9d // ldr q29, [x20, x17]
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R23), F16
+	ADD R4, R23, R23
+	FMOVQ (R22), F17
+	WORD $0x3ce66ad2 // ldr q18, [x22, x6]
+	WORD $0x3ce76ad3 // ldr q19, [x22, x7]
+	WORD $0x3ce86ad4 // ldr q20, [x22, x8]
+	WORD $0x3ce96ad5 // ldr q21, [x22, x9]
+	WORD $0x3cea6ad6 // ldr q22, [x22, x10]
+	WORD $0x3ceb6ad7 // ldr q23, [x22, x11]
+	WORD $0x3cec6ad8 // ldr q24, [x22, x12]
+	WORD $0x3ced6ad9 // ldr q25, [x22, x13]
+	WORD $0x3cee6ada // ldr q26, [x22, x14]
+	WORD $0x3cef6adb // ldr q27, [x22, x15]
+	WORD $0x3cf06adc // ldr q28, [x22, x16]
+	WORD $0x3cf16add // ldr q29, [x22, x17]
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
 	WORD $0x4f9311a2 // fmla v2.4s, v13.4s, v19.s[0]
@@ -6701,153 +8856,153 @@ tile13rowturn:
 	WORD $0x4fbb1a0a // fmla v10.4s, v16.4s, v27.s[3]
 	WORD $0x4fbc1a0b // fmla v11.4s, v16.4s, v28.s[3]
 	WORD $0x4fbd1a0c // fmla v12.4s, v16.4s, v29.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13rowturn
 
 tile13rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile13columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile13columnend
 	PCALIGN $32
 
 tile13columnturn:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
+	ADD R3, R22, R22
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
 	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
 	WORD $0x4fae19a3 // fmla v3.4s, v13.4s, v14.s[3]
-	FMOVQ 16(R20), F15
+	FMOVQ 16(R22), F15
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4faf11a5 // fmla v5.4s, v13.4s, v15.s[1]
 	WORD $0x4f8f19a6 // fmla v6.4s, v13.4s, v15.s[2]
 	WORD $0x4faf19a7 // fmla v7.4s, v13.4s, v15.s[3]
-	FMOVQ 32(R20), F16
+	FMOVQ 32(R22), F16
 	WORD $0x4f9011a8 // fmla v8.4s, v13.4s, v16.s[0]
 	WORD $0x4fb011a9 // fmla v9.4s, v13.4s, v16.s[1]
 	WORD $0x4f9019aa // fmla v10.4s, v13.4s, v16.s[2]
 	WORD $0x4fb019ab // fmla v11.4s, v13.4s, v16.s[3]
-	FMOVS 48(R20), F17
+	FMOVS 48(R22), F17
 	WORD $0x4f9111ac // fmla v12.4s, v13.4s, v17.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile13columnturn
 
 tile13columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile13left:
-	CBZ R22, tile13done
+	CBZ R24, tile13done
 
 tile13step:
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVS (R20), F14
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVS (R22), F14
 	WORD $0x4f8e11a0 // fmla v0.4s, v13.4s, v14.s[0]
-	FMOVS (R20)(R6), F15
+	FMOVS (R22)(R6), F15
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	FMOVS (R20)(R7), F16
+	FMOVS (R22)(R7), F16
 	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	FMOVS (R20)(R8), F17
+	FMOVS (R22)(R8), F17
 	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
-	FMOVS (R20)(R9), F18
+	FMOVS (R22)(R9), F18
 	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	FMOVS (R20)(R10), F19
+	FMOVS (R22)(R10), F19
 	WORD $0x4f9311a5 // fmla v5.4s, v13.4s, v19.s[0]
-	FMOVS (R20)(R11), F20
+	FMOVS (R22)(R11), F20
 	WORD $0x4f9411a6 // fmla v6.4s, v13.4s, v20.s[0]
-	FMOVS (R20)(R12), F21
+	FMOVS (R22)(R12), F21
 	WORD $0x4f9511a7 // fmla v7.4s, v13.4s, v21.s[0]
-	FMOVS (R20)(R13), F22
+	FMOVS (R22)(R13), F22
 	WORD $0x4f9611a8 // fmla v8.4s, v13.4s, v22.s[0]
-	FMOVS (R20)(R14), F23
+	FMOVS (R22)(R14), F23
 	WORD $0x4f9711a9 // fmla v9.4s, v13.4s, v23.s[0]
-	FMOVS (R20)(R15), F24
+	FMOVS (R22)(R15), F24
 	WORD $0x4f9811aa // fmla v10.4s, v13.4s, v24.s[0]
-	FMOVS (R20)(R16), F25
+	FMOVS (R22)(R16), F25
 	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	FMOVS (R20)(R17), F26
+	FMOVS (R22)(R17), F26
 	WORD $0x4f9a11ac // fmla v12.4s, v13.4s, v26.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile13step
 
 tile13done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F13
-	FMOVQ (R21), F14
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F13
+	FMOVQ (R23), F14
 	FMOVQ (R1), F15
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
 	VFMLA V14.S4, V0.S4, V15.S4
@@ -6935,40 +9090,40 @@ tile12:
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
 	VEOR V11.B16, V11.B16, V11.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
 	BNE tile12left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
 
 tile12rowturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R21), F15
-	ADD R4, R21, R21
-	FMOVQ (R20), F16
-	WORD $0x3ce66a91 // ldr q17, [x20, x6]
-	WORD $0x3ce76a92 // ldr q18, [x20, x7]
-	WORD $0x3ce86a93 // ldr q19, [x20, x8]
-	WORD $0x3ce96a94 // ldr q20, [x20, x9]
-	WORD $0x3cea6a95 // ldr q21, [x20, x10]
-	WORD $0x3ceb6a96 // ldr q22, [x20, x11]
-	WORD $0x3cec6a97 // ldr q23, [x20, x12]
-	WORD $0x3ced6a98 // ldr q24, [x20, x13]
-	WORD $0x3cee6a99 // ldr q25, [x20, x14]
-	WORD $0x3cef6a9a // ldr q26, [x20, x15]
-	WORD $0x3cf06a9b // ldr q27, [x20, x16]
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R23), F15
+	ADD R4, R23, R23
+	FMOVQ (R22), F16
+	WORD $0x3ce66ad1 // ldr q17, [x22, x6]
+	WORD $0x3ce76ad2 // ldr q18, [x22, x7]
+	WORD $0x3ce86ad3 // ldr q19, [x22, x8]
+	WORD $0x3ce96ad4 // ldr q20, [x22, x9]
+	WORD $0x3cea6ad5 // ldr q21, [x22, x10]
+	WORD $0x3ceb6ad6 // ldr q22, [x22, x11]
+	WORD $0x3cec6ad7 // ldr q23, [x22, x12]
+	WORD $0x3ced6ad8 // ldr q24, [x22, x13]
+	WORD $0x3cee6ad9 // ldr q25, [x22, x14]
+	WORD $0x3cef6ada // ldr q26, [x22, x15]
+	WORD $0x3cf06adb // ldr q27, [x22, x16]
 	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
 	WORD $0x4f911181 // fmla v1.4s, v12.4s, v17.s[0]
 	WORD $0x4f921182 // fmla v2.4s, v12.4s, v18.s[0]
@@ -7017,143 +9172,143 @@ tile12rowturn:
 	WORD $0x4fb919e9 // fmla v9.4s, v15.4s, v25.s[3]
 	WORD $0x4fba19ea // fmla v10.4s, v15.4s, v26.s[3]
 	WORD $0x4fbb19eb // fmla v11.4s, v15.4s, v27.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12rowturn
 
 tile12rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile12columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile12columnend
 	PCALIGN $32
 
 tile12columnturn:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
+	ADD R3, R22, R22
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
 	WORD $0x4fad1181 // fmla v1.4s, v12.4s, v13.s[1]
 	WORD $0x4f8d1982 // fmla v2.4s, v12.4s, v13.s[2]
 	WORD $0x4fad1983 // fmla v3.4s, v12.4s, v13.s[3]
-	FMOVQ 16(R20), F14
+	FMOVQ 16(R22), F14
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4fae1185 // fmla v5.4s, v12.4s, v14.s[1]
 	WORD $0x4f8e1986 // fmla v6.4s, v12.4s, v14.s[2]
 	WORD $0x4fae1987 // fmla v7.4s, v12.4s, v14.s[3]
-	FMOVQ 32(R20), F15
+	FMOVQ 32(R22), F15
 	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
 	WORD $0x4faf1189 // fmla v9.4s, v12.4s, v15.s[1]
 	WORD $0x4f8f198a // fmla v10.4s, v12.4s, v15.s[2]
 	WORD $0x4faf198b // fmla v11.4s, v12.4s, v15.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile12columnturn
 
 tile12columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile12left:
-	CBZ R22, tile12done
+	CBZ R24, tile12done
 
 tile12step:
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVS (R20), F13
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVS (R22), F13
 	WORD $0x4f8d1180 // fmla v0.4s, v12.4s, v13.s[0]
-	FMOVS (R20)(R6), F14
+	FMOVS (R22)(R6), F14
 	WORD $0x4f8e1181 // fmla v1.4s, v12.4s, v14.s[0]
-	FMOVS (R20)(R7), F15
+	FMOVS (R22)(R7), F15
 	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	FMOVS (R20)(R8), F16
+	FMOVS (R22)(R8), F16
 	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	FMOVS (R20)(R9), F17
+	FMOVS (R22)(R9), F17
 	WORD $0x4f911184 // fmla v4.4s, v12.4s, v17.s[0]
-	FMOVS (R20)(R10), F18
+	FMOVS (R22)(R10), F18
 	WORD $0x4f921185 // fmla v5.4s, v12.4s, v18.s[0]
-	FMOVS (R20)(R11), F19
+	FMOVS (R22)(R11), F19
 	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
-	FMOVS (R20)(R12), F20
+	FMOVS (R22)(R12), F20
 	WORD $0x4f941187 // fmla v7.4s, v12.4s, v20.s[0]
-	FMOVS (R20)(R13), F21
+	FMOVS (R22)(R13), F21
 	WORD $0x4f951188 // fmla v8.4s, v12.4s, v21.s[0]
-	FMOVS (R20)(R14), F22
+	FMOVS (R22)(R14), F22
 	WORD $0x4f961189 // fmla v9.4s, v12.4s, v22.s[0]
-	FMOVS (R20)(R15), F23
+	FMOVS (R22)(R15), F23
 	WORD $0x4f97118a // fmla v10.4s, v12.4s, v23.s[0]
-	FMOVS (R20)(R16), F24
+	FMOVS (R22)(R16), F24
 	WORD $0x4f98118b // fmla v11.4s, v12.4s, v24.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile12step
 
 tile12done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F12
-	FMOVQ (R21), F13
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F12
+	FMOVQ (R23), F13
 	FMOVQ (R1), F14
 	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
 	VFMLA V13.S4, V0.S4, V14.S4
@@ -7235,39 +9390,39 @@ tile11:
 	VEOR V8.B16, V8.B16, V8.B16
 	VEOR V9.B16, V9.B16, V9.B16
 	VEOR V10.B16, V10.B16, V10.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
 	BNE tile11left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
 
 tile11rowturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R21), F14
-	ADD R4, R21, R21
-	FMOVQ (R20), F15
-	WORD $0x3ce66a90 // ldr q16, [x20, x6]
-	WORD $0x3ce76a91 // ldr q17, [x20, x7]
-	WORD $0x3ce86a92 // ldr q18, [x20, x8]
-	WORD $0x3ce96a93 // ldr q19, [x20, x9]
-	WORD $0x3cea6a94 // ldr q20, [x20, x10]
-	WORD $0x3ceb6a95 // ldr q21, [x20, x11]
-	WORD $0x3cec6a96 // ldr q22, [x20, x12]
-	WORD $0x3ced6a97 // ldr q23, [x20, x13]
-	WORD $0x3cee6a98 // ldr q24, [x20, x14]
-	WORD $0x3cef6a99 // ldr q25, [x20, x15]
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R23), F14
+	ADD R4, R23, R23
+	FMOVQ (R22), F15
+	WORD $0x3ce66ad0 // ldr q16, [x22, x6]
+	WORD $0x3ce76ad1 // ldr q17, [x22, x7]
+	WORD $0x3ce86ad2 // ldr q18, [x22, x8]
+	WORD $0x3ce96ad3 // ldr q19, [x22, x9]
+	WORD $0x3cea6ad4 // ldr q20, [x22, x10]
+	WORD $0x3ceb6ad5 // ldr q21, [x22, x11]
+	WORD $0x3cec6ad6 // ldr q22, [x22, x12]
+	WORD $0x3ced6ad7 // ldr q23, [x22, x13]
+	WORD $0x3cee6ad8 // ldr q24, [x22, x14]
+	WORD $0x3cef6ad9 // ldr q25, [x22, x15]
 	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
 	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
 	WORD $0x4f911162 // fmla v2.4s, v11.4s, v17.s[0]
@@ -7312,141 +9467,141 @@ tile11rowturn:
 	WORD $0x4fb719c8 // fmla v8.4s, v14.4s, v23.s[3]
 	WORD $0x4fb819c9 // fmla v9.4s, v14.4s, v24.s[3]
 	WORD $0x4fb919ca // fmla v10.4s, v14.4s, v25.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile11columnend
 	PCALIGN $32
 
 tile11columnturn:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
+	ADD R3, R22, R22
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
 	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
 	WORD $0x4f8c1962 // fmla v2.4s, v11.4s, v12.s[2]
 	WORD $0x4fac1963 // fmla v3.4s, v11.4s, v12.s[3]
-	FMOVQ 16(R20), F13
+	FMOVQ 16(R22), F13
 	WORD $0x4f8d1164 // fmla v4.4s, v11.4s, v13.s[0]
 	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
 	WORD $0x4f8d1966 // fmla v6.4s, v11.4s, v13.s[2]
 	WORD $0x4fad1967 // fmla v7.4s, v11.4s, v13.s[3]
-	FMOVD 32(R20), F14
+	FMOVD 32(R22), F14
 	WORD $0x4f8e1168 // fmla v8.4s, v11.4s, v14.s[0]
 	WORD $0x4fae1169 // fmla v9.4s, v11.4s, v14.s[1]
-	FMOVS 40(R20), F15
+	FMOVS 40(R22), F15
 	WORD $0x4f8f116a // fmla v10.4s, v11.4s, v15.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile11left:
-	CBZ R22, tile11done
+	CBZ R24, tile11done
 
 tile11step:
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVS (R20), F12
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVS (R22), F12
 	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
-	FMOVS (R20)(R6), F13
+	FMOVS (R22)(R6), F13
 	WORD $0x4f8d1161 // fmla v1.4s, v11.4s, v13.s[0]
-	FMOVS (R20)(R7), F14
+	FMOVS (R22)(R7), F14
 	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	FMOVS (R20)(R8), F15
+	FMOVS (R22)(R8), F15
 	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
-	FMOVS (R20)(R9), F16
+	FMOVS (R22)(R9), F16
 	WORD $0x4f901164 // fmla v4.4s, v11.4s, v16.s[0]
-	FMOVS (R20)(R10), F17
+	FMOVS (R22)(R10), F17
 	WORD $0x4f911165 // fmla v5.4s, v11.4s, v17.s[0]
-	FMOVS (R20)(R11), F18
+	FMOVS (R22)(R11), F18
 	WORD $0x4f921166 // fmla v6.4s, v11.4s, v18.s[0]
-	FMOVS (R20)(R12), F19
+	FMOVS (R22)(R12), F19
 	WORD $0x4f931167 // fmla v7.4s, v11.4s, v19.s[0]
-	FMOVS (R20)(R13), F20
+	FMOVS (R22)(R13), F20
 	WORD $0x4f941168 // fmla v8.4s, v11.4s, v20.s[0]
-	FMOVS (R20)(R14), F21
+	FMOVS (R22)(R14), F21
 	WORD $0x4f951169 // fmla v9.4s, v11.4s, v21.s[0]
-	FMOVS (R20)(R15), F22
+	FMOVS (R22)(R15), F22
 	WORD $0x4f96116a // fmla v10.4s, v11.4s, v22.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile11step
 
 tile11done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F11
-	FMOVQ (R21), F12
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F11
+	FMOVQ (R23), F12
 	FMOVQ (R1), F13
 	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
 	VFMLA V12.S4, V0.S4, V13.S4
@@ -7522,38 +9677,38 @@ tile10:
 	VEOR V7.B16, V7.B16, V7.B16
 	VEOR V8.B16, V8.B16, V8.B16
 	VEOR V9.B16, V9.B16, V9.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
 	BNE tile10left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
 
 tile10rowturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R21), F13
-	ADD R4, R21, R21
-	FMOVQ (R20), F14
-	WORD $0x3ce66a8f // ldr q15, [x20, x6]
-	WORD $0x3ce76a90 // ldr q16, [x20, x7]
-	WORD $0x3ce86a91 // ldr q17, [x20, x8]
-	WORD $0x3ce96a92 // ldr q18, [x20, x9]
-	WORD $0x3cea6a93 // ldr q19, [x20, x10]
-	WORD $0x3ceb6a94 // ldr q20, [x20, x11]
-	WORD $0x3cec6a95 // ldr q21, [x20, x12]
-	WORD $0x3ced6a96 // ldr q22, [x20, x13]
-	WORD $0x3cee6a97 // ldr q23, [x20, x14]
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R23), F13
+	ADD R4, R23, R23
+	FMOVQ (R22), F14
+	WORD $0x3ce66acf // ldr q15, [x22, x6]
+	WORD $0x3ce76ad0 // ldr q16, [x22, x7]
+	WORD $0x3ce86ad1 // ldr q17, [x22, x8]
+	WORD $0x3ce96ad2 // ldr q18, [x22, x9]
+	WORD $0x3cea6ad3 // ldr q19, [x22, x10]
+	WORD $0x3ceb6ad4 // ldr q20, [x22, x11]
+	WORD $0x3cec6ad5 // ldr q21, [x22, x12]
+	WORD $0x3ced6ad6 // ldr q22, [x22, x13]
+	WORD $0x3cee6ad7 // ldr q23, [x22, x14]
 	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
 	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
 	WORD $0x4f901142 // fmla v2.4s, v10.4s, v16.s[0]
@@ -7594,131 +9749,131 @@ tile10rowturn:
 	WORD $0x4fb519a7 // fmla v7.4s, v13.4s, v21.s[3]
 	WORD $0x4fb619a8 // fmla v8.4s, v13.4s, v22.s[3]
 	WORD $0x4fb719a9 // fmla v9.4s, v13.4s, v23.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile10columnend
 	PCALIGN $32
 
 tile10columnturn:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
+	ADD R3, R22, R22
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
 	WORD $0x4fab1141 // fmla v1.4s, v10.4s, v11.s[1]
 	WORD $0x4f8b1942 // fmla v2.4s, v10.4s, v11.s[2]
 	WORD $0x4fab1943 // fmla v3.4s, v10.4s, v11.s[3]
-	FMOVQ 16(R20), F12
+	FMOVQ 16(R22), F12
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4fac1145 // fmla v5.4s, v10.4s, v12.s[1]
 	WORD $0x4f8c1946 // fmla v6.4s, v10.4s, v12.s[2]
 	WORD $0x4fac1947 // fmla v7.4s, v10.4s, v12.s[3]
-	FMOVD 32(R20), F13
+	FMOVD 32(R22), F13
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4fad1149 // fmla v9.4s, v10.4s, v13.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile10left:
-	CBZ R22, tile10done
+	CBZ R24, tile10done
 
 tile10step:
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVS (R20), F11
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVS (R22), F11
 	WORD $0x4f8b1140 // fmla v0.4s, v10.4s, v11.s[0]
-	FMOVS (R20)(R6), F12
+	FMOVS (R22)(R6), F12
 	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	FMOVS (R20)(R7), F13
+	FMOVS (R22)(R7), F13
 	WORD $0x4f8d1142 // fmla v2.4s, v10.4s, v13.s[0]
-	FMOVS (R20)(R8), F14
+	FMOVS (R22)(R8), F14
 	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	FMOVS (R20)(R9), F15
+	FMOVS (R22)(R9), F15
 	WORD $0x4f8f1144 // fmla v4.4s, v10.4s, v15.s[0]
-	FMOVS (R20)(R10), F16
+	FMOVS (R22)(R10), F16
 	WORD $0x4f901145 // fmla v5.4s, v10.4s, v16.s[0]
-	FMOVS (R20)(R11), F17
+	FMOVS (R22)(R11), F17
 	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
-	FMOVS (R20)(R12), F18
+	FMOVS (R22)(R12), F18
 	WORD $0x4f921147 // fmla v7.4s, v10.4s, v18.s[0]
-	FMOVS (R20)(R13), F19
+	FMOVS (R22)(R13), F19
 	WORD $0x4f931148 // fmla v8.4s, v10.4s, v19.s[0]
-	FMOVS (R20)(R14), F20
+	FMOVS (R22)(R14), F20
 	WORD $0x4f941149 // fmla v9.4s, v10.4s, v20.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile10step
 
 tile10done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F10
-	FMOVQ (R21), F11
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F10
+	FMOVQ (R23), F11
 	FMOVQ (R1), F12
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
 	VFMLA V11.S4, V0.S4, V12.S4
@@ -7788,37 +9943,37 @@ tile9:
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
 	VEOR V8.B16, V8.B16, V8.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
 	BNE tile9left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
 
 tile9rowturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R21), F12
-	ADD R4, R21, R21
-	FMOVQ (R20), F13
-	WORD $0x3ce66a8e // ldr q14, [x20, x6]
-	WORD $0x3ce76a8f // ldr q15, [x20, x7]
-	WORD $0x3ce86a90 // ldr q16, [x20, x8]
-	WORD $0x3ce96a91 // ldr q17, [x20, x9]
-	WORD $0x3cea6a92 // ldr q18, [x20, x10]
-	WORD $0x3ceb6a93 // ldr q19, [x20, x11]
-	WORD $0x3cec6a94 // ldr q20, [x20, x12]
-	WORD $0x3ced6a95 // ldr q21, [x20, x13]
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R23), F12
+	ADD R4, R23, R23
+	FMOVQ (R22), F13
+	WORD $0x3ce66ace // ldr q14, [x22, x6]
+	WORD $0x3ce76acf // ldr q15, [x22, x7]
+	WORD $0x3ce86ad0 // ldr q16, [x22, x8]
+	WORD $0x3ce96ad1 // ldr q17, [x22, x9]
+	WORD $0x3cea6ad2 // ldr q18, [x22, x10]
+	WORD $0x3ceb6ad3 // ldr q19, [x22, x11]
+	WORD $0x3cec6ad4 // ldr q20, [x22, x12]
+	WORD $0x3ced6ad5 // ldr q21, [x22, x13]
 	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
 	WORD $0x4f8e1121 // fmla v1.4s, v9.4s, v14.s[0]
 	WORD $0x4f8f1122 // fmla v2.4s, v9.4s, v15.s[0]
@@ -7855,125 +10010,125 @@ tile9rowturn:
 	WORD $0x4fb31986 // fmla v6.4s, v12.4s, v19.s[3]
 	WORD $0x4fb41987 // fmla v7.4s, v12.4s, v20.s[3]
 	WORD $0x4fb51988 // fmla v8.4s, v12.4s, v21.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile9columnend
 	PCALIGN $32
 
 tile9columnturn:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
+	ADD R3, R22, R22
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
 	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
 	WORD $0x4f8a1922 // fmla v2.4s, v9.4s, v10.s[2]
 	WORD $0x4faa1923 // fmla v3.4s, v9.4s, v10.s[3]
-	FMOVQ 16(R20), F11
+	FMOVQ 16(R22), F11
 	WORD $0x4f8b1124 // fmla v4.4s, v9.4s, v11.s[0]
 	WORD $0x4fab1125 // fmla v5.4s, v9.4s, v11.s[1]
 	WORD $0x4f8b1926 // fmla v6.4s, v9.4s, v11.s[2]
 	WORD $0x4fab1927 // fmla v7.4s, v9.4s, v11.s[3]
-	FMOVS 32(R20), F12
+	FMOVS 32(R22), F12
 	WORD $0x4f8c1128 // fmla v8.4s, v9.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile9left:
-	CBZ R22, tile9done
+	CBZ R24, tile9done
 
 tile9step:
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVS (R20), F10
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVS (R22), F10
 	WORD $0x4f8a1120 // fmla v0.4s, v9.4s, v10.s[0]
-	FMOVS (R20)(R6), F11
+	FMOVS (R22)(R6), F11
 	WORD $0x4f8b1121 // fmla v1.4s, v9.4s, v11.s[0]
-	FMOVS (R20)(R7), F12
+	FMOVS (R22)(R7), F12
 	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	FMOVS (R20)(R8), F13
+	FMOVS (R22)(R8), F13
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
-	FMOVS (R20)(R9), F14
+	FMOVS (R22)(R9), F14
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	FMOVS (R20)(R10), F15
+	FMOVS (R22)(R10), F15
 	WORD $0x4f8f1125 // fmla v5.4s, v9.4s, v15.s[0]
-	FMOVS (R20)(R11), F16
+	FMOVS (R22)(R11), F16
 	WORD $0x4f901126 // fmla v6.4s, v9.4s, v16.s[0]
-	FMOVS (R20)(R12), F17
+	FMOVS (R22)(R12), F17
 	WORD $0x4f911127 // fmla v7.4s, v9.4s, v17.s[0]
-	FMOVS (R20)(R13), F18
+	FMOVS (R22)(R13), F18
 	WORD $0x4f921128 // fmla v8.4s, v9.4s, v18.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile9step
 
 tile9done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F9
-	FMOVQ (R21), F10
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F9
+	FMOVQ (R23), F10
 	FMOVQ (R1), F11
 	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
 	VFMLA V10.S4, V0.S4, V11.S4
@@ -8037,36 +10192,36 @@ tile8:
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
 	VEOR V7.B16, V7.B16, V7.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
 	BNE tile8left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
 
 tile8rowturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R21), F11
-	ADD R4, R21, R21
-	FMOVQ (R20), F12
-	WORD $0x3ce66a8d // ldr q13, [x20, x6]
-	WORD $0x3ce76a8e // ldr q14, [x20, x7]
-	WORD $0x3ce86a8f // ldr q15, [x20, x8]
-	WORD $0x3ce96a90 // ldr q16, [x20, x9]
-	WORD $0x3cea6a91 // ldr q17, [x20, x10]
-	WORD $0x3ceb6a92 // ldr q18, [x20, x11]
-	WORD $0x3cec6a93 // ldr q19, [x20, x12]
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R23), F11
+	ADD R4, R23, R23
+	FMOVQ (R22), F12
+	WORD $0x3ce66acd // ldr q13, [x22, x6]
+	WORD $0x3ce76ace // ldr q14, [x22, x7]
+	WORD $0x3ce86acf // ldr q15, [x22, x8]
+	WORD $0x3ce96ad0 // ldr q16, [x22, x9]
+	WORD $0x3cea6ad1 // ldr q17, [x22, x10]
+	WORD $0x3ceb6ad2 // ldr q18, [x22, x11]
+	WORD $0x3cec6ad3 // ldr q19, [x22, x12]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8d1101 // fmla v1.4s, v8.4s, v13.s[0]
 	WORD $0x4f8e1102 // fmla v2.4s, v8.4s, v14.s[0]
@@ -8099,115 +10254,115 @@ tile8rowturn:
 	WORD $0x4fb11965 // fmla v5.4s, v11.4s, v17.s[3]
 	WORD $0x4fb21966 // fmla v6.4s, v11.4s, v18.s[3]
 	WORD $0x4fb31967 // fmla v7.4s, v11.4s, v19.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile8columnend
 	PCALIGN $32
 
 tile8columnturn:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
+	ADD R3, R22, R22
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
 	WORD $0x4fa91101 // fmla v1.4s, v8.4s, v9.s[1]
 	WORD $0x4f891902 // fmla v2.4s, v8.4s, v9.s[2]
 	WORD $0x4fa91903 // fmla v3.4s, v8.4s, v9.s[3]
-	FMOVQ 16(R20), F10
+	FMOVQ 16(R22), F10
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4faa1105 // fmla v5.4s, v8.4s, v10.s[1]
 	WORD $0x4f8a1906 // fmla v6.4s, v8.4s, v10.s[2]
 	WORD $0x4faa1907 // fmla v7.4s, v8.4s, v10.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile8left:
-	CBZ R22, tile8done
+	CBZ R24, tile8done
 
 tile8step:
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVS (R20), F9
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVS (R22), F9
 	WORD $0x4f891100 // fmla v0.4s, v8.4s, v9.s[0]
-	FMOVS (R20)(R6), F10
+	FMOVS (R22)(R6), F10
 	WORD $0x4f8a1101 // fmla v1.4s, v8.4s, v10.s[0]
-	FMOVS (R20)(R7), F11
+	FMOVS (R22)(R7), F11
 	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	FMOVS (R20)(R8), F12
+	FMOVS (R22)(R8), F12
 	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	FMOVS (R20)(R9), F13
+	FMOVS (R22)(R9), F13
 	WORD $0x4f8d1104 // fmla v4.4s, v8.4s, v13.s[0]
-	FMOVS (R20)(R10), F14
+	FMOVS (R22)(R10), F14
 	WORD $0x4f8e1105 // fmla v5.4s, v8.4s, v14.s[0]
-	FMOVS (R20)(R11), F15
+	FMOVS (R22)(R11), F15
 	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
-	FMOVS (R20)(R12), F16
+	FMOVS (R22)(R12), F16
 	WORD $0x4f901107 // fmla v7.4s, v8.4s, v16.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile8step
 
 tile8done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F8
-	FMOVQ (R21), F9
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F8
+	FMOVQ (R23), F9
 	FMOVQ (R1), F10
 	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
 	VFMLA V9.S4, V0.S4, V10.S4
@@ -8265,35 +10420,35 @@ tile7:
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
 	VEOR V6.B16, V6.B16, V6.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
 	BNE tile7left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
 
 tile7rowturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R21), F10
-	ADD R4, R21, R21
-	FMOVQ (R20), F11
-	WORD $0x3ce66a8c // ldr q12, [x20, x6]
-	WORD $0x3ce76a8d // ldr q13, [x20, x7]
-	WORD $0x3ce86a8e // ldr q14, [x20, x8]
-	WORD $0x3ce96a8f // ldr q15, [x20, x9]
-	WORD $0x3cea6a90 // ldr q16, [x20, x10]
-	WORD $0x3ceb6a91 // ldr q17, [x20, x11]
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R23), F10
+	ADD R4, R23, R23
+	FMOVQ (R22), F11
+	WORD $0x3ce66acc // ldr q12, [x22, x6]
+	WORD $0x3ce76acd // ldr q13, [x22, x7]
+	WORD $0x3ce86ace // ldr q14, [x22, x8]
+	WORD $0x3ce96acf // ldr q15, [x22, x9]
+	WORD $0x3cea6ad0 // ldr q16, [x22, x10]
+	WORD $0x3ceb6ad1 // ldr q17, [x22, x11]
 	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8d10e2 // fmla v2.4s, v7.4s, v13.s[0]
@@ -8322,113 +10477,113 @@ tile7rowturn:
 	WORD $0x4faf1944 // fmla v4.4s, v10.4s, v15.s[3]
 	WORD $0x4fb01945 // fmla v5.4s, v10.4s, v16.s[3]
 	WORD $0x4fb11946 // fmla v6.4s, v10.4s, v17.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile7columnend
 	PCALIGN $32
 
 tile7columnturn:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
+	ADD R3, R22, R22
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
 	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
 	WORD $0x4f8818e2 // fmla v2.4s, v7.4s, v8.s[2]
 	WORD $0x4fa818e3 // fmla v3.4s, v7.4s, v8.s[3]
-	FMOVD 16(R20), F9
+	FMOVD 16(R22), F9
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4fa910e5 // fmla v5.4s, v7.4s, v9.s[1]
-	FMOVS 24(R20), F10
+	FMOVS 24(R22), F10
 	WORD $0x4f8a10e6 // fmla v6.4s, v7.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile7left:
-	CBZ R22, tile7done
+	CBZ R24, tile7done
 
 tile7step:
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVS (R20), F8
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVS (R22), F8
 	WORD $0x4f8810e0 // fmla v0.4s, v7.4s, v8.s[0]
-	FMOVS (R20)(R6), F9
+	FMOVS (R22)(R6), F9
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	FMOVS (R20)(R7), F10
+	FMOVS (R22)(R7), F10
 	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	FMOVS (R20)(R8), F11
+	FMOVS (R22)(R8), F11
 	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
-	FMOVS (R20)(R9), F12
+	FMOVS (R22)(R9), F12
 	WORD $0x4f8c10e4 // fmla v4.4s, v7.4s, v12.s[0]
-	FMOVS (R20)(R10), F13
+	FMOVS (R22)(R10), F13
 	WORD $0x4f8d10e5 // fmla v5.4s, v7.4s, v13.s[0]
-	FMOVS (R20)(R11), F14
+	FMOVS (R22)(R11), F14
 	WORD $0x4f8e10e6 // fmla v6.4s, v7.4s, v14.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile7step
 
 tile7done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F7
-	FMOVQ (R21), F8
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F7
+	FMOVQ (R23), F8
 	FMOVQ (R1), F9
 	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
 	VFMLA V8.S4, V0.S4, V9.S4
@@ -8480,34 +10635,34 @@ tile6:
 	VEOR V3.B16, V3.B16, V3.B16
 	VEOR V4.B16, V4.B16, V4.B16
 	VEOR V5.B16, V5.B16, V5.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
 	BNE tile6left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
 
 tile6rowturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R21), F9
-	ADD R4, R21, R21
-	FMOVQ (R20), F10
-	WORD $0x3ce66a8b // ldr q11, [x20, x6]
-	WORD $0x3ce76a8c // ldr q12, [x20, x7]
-	WORD $0x3ce86a8d // ldr q13, [x20, x8]
-	WORD $0x3ce96a8e // ldr q14, [x20, x9]
-	WORD $0x3cea6a8f // ldr q15, [x20, x10]
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R23), F9
+	ADD R4, R23, R23
+	FMOVQ (R22), F10
+	WORD $0x3ce66acb // ldr q11, [x22, x6]
+	WORD $0x3ce76acc // ldr q12, [x22, x7]
+	WORD $0x3ce86acd // ldr q13, [x22, x8]
+	WORD $0x3ce96ace // ldr q14, [x22, x9]
+	WORD $0x3cea6acf // ldr q15, [x22, x10]
 	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
 	WORD $0x4f8b10c1 // fmla v1.4s, v6.4s, v11.s[0]
 	WORD $0x4f8c10c2 // fmla v2.4s, v6.4s, v12.s[0]
@@ -8532,103 +10687,103 @@ tile6rowturn:
 	WORD $0x4fad1923 // fmla v3.4s, v9.4s, v13.s[3]
 	WORD $0x4fae1924 // fmla v4.4s, v9.4s, v14.s[3]
 	WORD $0x4faf1925 // fmla v5.4s, v9.4s, v15.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile6columnend
 	PCALIGN $32
 
 tile6columnturn:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
+	ADD R3, R22, R22
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0x4fa710c1 // fmla v1.4s, v6.4s, v7.s[1]
 	WORD $0x4f8718c2 // fmla v2.4s, v6.4s, v7.s[2]
 	WORD $0x4fa718c3 // fmla v3.4s, v6.4s, v7.s[3]
-	FMOVD 16(R20), F8
+	FMOVD 16(R22), F8
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4fa810c5 // fmla v5.4s, v6.4s, v8.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile6left:
-	CBZ R22, tile6done
+	CBZ R24, tile6done
 
 tile6step:
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVS (R20), F7
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVS (R22), F7
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	FMOVS (R20)(R6), F8
+	FMOVS (R22)(R6), F8
 	WORD $0x4f8810c1 // fmla v1.4s, v6.4s, v8.s[0]
-	FMOVS (R20)(R7), F9
+	FMOVS (R22)(R7), F9
 	WORD $0x4f8910c2 // fmla v2.4s, v6.4s, v9.s[0]
-	FMOVS (R20)(R8), F10
+	FMOVS (R22)(R8), F10
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	FMOVS (R20)(R9), F11
+	FMOVS (R22)(R9), F11
 	WORD $0x4f8b10c4 // fmla v4.4s, v6.4s, v11.s[0]
-	FMOVS (R20)(R10), F12
+	FMOVS (R22)(R10), F12
 	WORD $0x4f8c10c5 // fmla v5.4s, v6.4s, v12.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile6step
 
 tile6done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F6
-	FMOVQ (R21), F7
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F6
+	FMOVQ (R23), F7
 	FMOVQ (R1), F8
 	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
 	VFMLA V7.S4, V0.S4, V8.S4
@@ -8674,33 +10829,33 @@ tile5:
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
 	VEOR V4.B16, V4.B16, V4.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
 	BNE tile5left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
 
 tile5rowturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R21), F8
-	ADD R4, R21, R21
-	FMOVQ (R20), F9
-	WORD $0x3ce66a8a // ldr q10, [x20, x6]
-	WORD $0x3ce76a8b // ldr q11, [x20, x7]
-	WORD $0x3ce86a8c // ldr q12, [x20, x8]
-	WORD $0x3ce96a8d // ldr q13, [x20, x9]
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R23), F8
+	ADD R4, R23, R23
+	FMOVQ (R22), F9
+	WORD $0x3ce66aca // ldr q10, [x22, x6]
+	WORD $0x3ce76acb // ldr q11, [x22, x7]
+	WORD $0x3ce86acc // ldr q12, [x22, x8]
+	WORD $0x3ce96acd // ldr q13, [x22, x9]
 	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
 	WORD $0x4f8a10a1 // fmla v1.4s, v5.4s, v10.s[0]
 	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
@@ -8721,97 +10876,97 @@ tile5rowturn:
 	WORD $0x4fab1902 // fmla v2.4s, v8.4s, v11.s[3]
 	WORD $0x4fac1903 // fmla v3.4s, v8.4s, v12.s[3]
 	WORD $0x4fad1904 // fmla v4.4s, v8.4s, v13.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile5columnend
 	PCALIGN $32
 
 tile5columnturn:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
+	ADD R3, R22, R22
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
 	WORD $0x4f8618a2 // fmla v2.4s, v5.4s, v6.s[2]
 	WORD $0x4fa618a3 // fmla v3.4s, v5.4s, v6.s[3]
-	FMOVS 16(R20), F7
+	FMOVS 16(R22), F7
 	WORD $0x4f8710a4 // fmla v4.4s, v5.4s, v7.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile5left:
-	CBZ R22, tile5done
+	CBZ R24, tile5done
 
 tile5step:
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVS (R20), F6
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVS (R22), F6
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	FMOVS (R20)(R6), F7
+	FMOVS (R22)(R6), F7
 	WORD $0x4f8710a1 // fmla v1.4s, v5.4s, v7.s[0]
-	FMOVS (R20)(R7), F8
+	FMOVS (R22)(R7), F8
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVS (R20)(R8), F9
+	FMOVS (R22)(R8), F9
 	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
-	FMOVS (R20)(R9), F10
+	FMOVS (R22)(R9), F10
 	WORD $0x4f8a10a4 // fmla v4.4s, v5.4s, v10.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile5step
 
 tile5done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F5
-	FMOVQ (R21), F6
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F5
+	FMOVQ (R23), F6
 	FMOVQ (R1), F7
 	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
 	VFMLA V6.S4, V0.S4, V7.S4
@@ -8851,32 +11006,32 @@ tile4:
 	VEOR V1.B16, V1.B16, V1.B16
 	VEOR V2.B16, V2.B16, V2.B16
 	VEOR V3.B16, V3.B16, V3.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
 	BNE tile4left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
 
 tile4rowturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R21), F7
-	ADD R4, R21, R21
-	FMOVQ (R20), F8
-	WORD $0x3ce66a89 // ldr q9, [x20, x6]
-	WORD $0x3ce76a8a // ldr q10, [x20, x7]
-	WORD $0x3ce86a8b // ldr q11, [x20, x8]
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R23), F7
+	ADD R4, R23, R23
+	FMOVQ (R22), F8
+	WORD $0x3ce66ac9 // ldr q9, [x22, x6]
+	WORD $0x3ce76aca // ldr q10, [x22, x7]
+	WORD $0x3ce86acb // ldr q11, [x22, x8]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
 	WORD $0x4f8a1082 // fmla v2.4s, v4.4s, v10.s[0]
@@ -8893,87 +11048,87 @@ tile4rowturn:
 	WORD $0x4fa918e1 // fmla v1.4s, v7.4s, v9.s[3]
 	WORD $0x4faa18e2 // fmla v2.4s, v7.4s, v10.s[3]
 	WORD $0x4fab18e3 // fmla v3.4s, v7.4s, v11.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile4columnend
 	PCALIGN $32
 
 tile4columnturn:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	ADD R3, R22, R22
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
 	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
 	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile4left:
-	CBZ R22, tile4done
+	CBZ R24, tile4done
 
 tile4step:
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVS (R20), F5
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVS (R22), F5
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	FMOVS (R20)(R6), F6
+	FMOVS (R22)(R6), F6
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	FMOVS (R20)(R7), F7
+	FMOVS (R22)(R7), F7
 	WORD $0x4f871082 // fmla v2.4s, v4.4s, v7.s[0]
-	FMOVS (R20)(R8), F8
+	FMOVS (R22)(R8), F8
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile4step
 
 tile4done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F4
-	FMOVQ (R21), F5
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F4
+	FMOVQ (R23), F5
 	FMOVQ (R1), F6
 	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
 	VFMLA V5.S4, V0.S4, V6.S4
@@ -9007,31 +11162,31 @@ tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
 	VEOR V2.B16, V2.B16, V2.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
 	BNE tile3left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
 
 tile3rowturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R21), F6
-	ADD R4, R21, R21
-	FMOVQ (R20), F7
-	WORD $0x3ce66a88 // ldr q8, [x20, x6]
-	WORD $0x3ce76a89 // ldr q9, [x20, x7]
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R23), F6
+	ADD R4, R23, R23
+	FMOVQ (R22), F7
+	WORD $0x3ce66ac8 // ldr q8, [x22, x6]
+	WORD $0x3ce76ac9 // ldr q9, [x22, x7]
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f881061 // fmla v1.4s, v3.4s, v8.s[0]
 	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
@@ -9044,85 +11199,85 @@ tile3rowturn:
 	WORD $0x4fa718c0 // fmla v0.4s, v6.4s, v7.s[3]
 	WORD $0x4fa818c1 // fmla v1.4s, v6.4s, v8.s[3]
 	WORD $0x4fa918c2 // fmla v2.4s, v6.4s, v9.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile3columnend
 	PCALIGN $32
 
 tile3columnturn:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVD (R20), F4
+	ADD R3, R22, R22
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVD (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	FMOVS 8(R20), F5
+	FMOVS 8(R22), F5
 	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile3left:
-	CBZ R22, tile3done
+	CBZ R24, tile3done
 
 tile3step:
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVS (R20), F4
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVS (R22), F4
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	FMOVS (R20)(R6), F5
+	FMOVS (R22)(R6), F5
 	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	FMOVS (R20)(R7), F6
+	FMOVS (R22)(R7), F6
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile3step
 
 tile3done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F3
-	FMOVQ (R21), F4
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F3
+	FMOVQ (R23), F4
 	FMOVQ (R1), F5
 	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
 	VFMLA V4.S4, V0.S4, V5.S4
@@ -9150,30 +11305,30 @@ tile3done:
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
 	BNE tile2left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
 
 tile2rowturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R21), F5
-	ADD R4, R21, R21
-	FMOVQ (R20), F6
-	WORD $0x3ce66a87 // ldr q7, [x20, x6]
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R23), F5
+	ADD R4, R23, R23
+	FMOVQ (R22), F6
+	WORD $0x3ce66ac7 // ldr q7, [x22, x6]
 	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
 	WORD $0x4f871041 // fmla v1.4s, v2.4s, v7.s[0]
 	WORD $0x4fa61060 // fmla v0.4s, v3.4s, v6.s[1]
@@ -9182,75 +11337,75 @@ tile2rowturn:
 	WORD $0x4f871881 // fmla v1.4s, v4.4s, v7.s[2]
 	WORD $0x4fa618a0 // fmla v0.4s, v5.4s, v6.s[3]
 	WORD $0x4fa718a1 // fmla v1.4s, v5.4s, v7.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile2columnend
 	PCALIGN $32
 
 tile2columnturn:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVD (R20), F3
+	ADD R3, R22, R22
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVD (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile2left:
-	CBZ R22, tile2done
+	CBZ R24, tile2done
 
 tile2step:
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVS (R20), F3
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVS (R22), F3
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	FMOVS (R20)(R6), F4
+	FMOVS (R22)(R6), F4
 	WORD $0x4f841041 // fmla v1.4s, v2.4s, v4.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile2step
 
 tile2done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F2
-	FMOVQ (R21), F3
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F2
+	FMOVQ (R23), F3
 	FMOVQ (R1), F4
 	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
 	VFMLA V3.S4, V0.S4, V4.S4
@@ -9272,96 +11427,96 @@ tile2done:
 
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
-	MOVD k+112(FP), R22
-	MOVD b_base+72(FP), R21
-	MOVD R0, R20
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
+	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
 	BNE tile1left
 
 	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
 
 tile1rowturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVQ (R21), F2
-	ADD R4, R21, R21
-	FMOVQ (R21), F3
-	ADD R4, R21, R21
-	FMOVQ (R21), F4
-	ADD R4, R21, R21
-	FMOVQ (R20), F5
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVQ (R23), F2
+	ADD R4, R23, R23
+	FMOVQ (R23), F3
+	ADD R4, R23, R23
+	FMOVQ (R23), F4
+	ADD R4, R23, R23
+	FMOVQ (R22), F5
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
 	WORD $0x4fa51040 // fmla v0.4s, v2.4s, v5.s[1]
 	WORD $0x4f851860 // fmla v0.4s, v3.4s, v5.s[2]
 	WORD $0x4fa51880 // fmla v0.4s, v4.4s, v5.s[3]
-	ADD $16, R20, R20
-	SUBS $4, R22, R22
+	ADD $16, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R22, R22
+	SUBS $4, R24, R24
 	BLT tile1columnend
 	PCALIGN $32
 
 tile1columnturn:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	ADD R3, R22, R22
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $4, R22, R22
+	ADD R3, R22, R22
+	SUBS $4, R24, R24
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R22, R22
+	ADD $4, R24, R24
 
 	// Number by number.
 
 tile1left:
-	CBZ R22, tile1done
+	CBZ R24, tile1done
 
 tile1step:
-	FMOVQ (R21), F1
-	ADD R4, R21, R21
-	FMOVS (R20), F2
+	FMOVQ (R23), F1
+	ADD R4, R23, R23
+	FMOVS (R22), F2
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	ADD R3, R20, R20
-	SUBS $1, R22, R22
+	ADD R3, R22, R22
+	SUBS $1, R24, R24
 	BNE tile1step
 
 tile1done:
 
 	// C = fma(acc, beta, C·alpha)
-	MOVD alpha_base+120(FP), R20
-	MOVD beta_base+144(FP), R21
-	FMOVQ (R20), F1
-	FMOVQ (R21), F2
+	MOVD alpha_base+120(FP), R22
+	MOVD beta_base+144(FP), R23
+	FMOVQ (R22), F1
+	FMOVQ (R23), F2
 	FMOVQ (R1), F3
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	VFMLA V2.S4, V0.S4, V3.S4
@@ -9836,8 +11991,8 @@ tile11zero:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
 
@@ -9848,123 +12003,73 @@ tile11rowturn:
 	FMOVQ (R19), F24
 	FMOVQ 16(R19), F25
 	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R19), F28
-	FMOVQ 16(R19), F29
-	ADD R4, R19, R19
-	FMOVQ (R17), F30
-	WORD $0x3ce66a3f // ldr q31, [x17, x6]
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e1 // fmla v1.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c2 // fmla v2.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1300 // fmla v0.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1321 // fmla v1.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1302 // fmla v2.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1323 // fmla v3.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b40 // fmla v0.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b61 // fmla v1.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b42 // fmla v2.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b63 // fmla v3.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b80 // fmla v0.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba1 // fmla v1.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b82 // fmla v2.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba3 // fmla v3.4s, v29.4s, v31.s[3]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e5 // fmla v5.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c6 // fmla v6.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1304 // fmla v4.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1325 // fmla v5.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1306 // fmla v6.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1327 // fmla v7.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b44 // fmla v4.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b46 // fmla v6.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b67 // fmla v7.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b84 // fmla v4.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba5 // fmla v5.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b86 // fmla v6.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba7 // fmla v7.4s, v29.4s, v31.s[3]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
+	FMOVD (R17), F26
+	FMOVD (R17)(R6), F27
+	FMOVD (R17)(R7), F28
+	FMOVD (R17)(R8), F29
+	FMOVD (R17)(R9), F30
+	FMOVD (R17)(R10), F31
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e1 // fmla v1.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12c2 // fmla v2.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12c4 // fmla v4.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12e5 // fmla v5.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12c6 // fmla v6.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
 	WORD $0x4f9f12ca // fmla v10.4s, v22.4s, v31.s[0]
 	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
+	WORD $0x4fba1300 // fmla v0.4s, v24.4s, v26.s[1]
+	WORD $0x4fba1321 // fmla v1.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb1302 // fmla v2.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb1323 // fmla v3.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1304 // fmla v4.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1325 // fmla v5.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1306 // fmla v6.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1327 // fmla v7.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1308 // fmla v8.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1329 // fmla v9.4s, v25.4s, v30.s[1]
 	WORD $0x4fbf130a // fmla v10.4s, v24.4s, v31.s[1]
 	WORD $0x4fbf132b // fmla v11.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4a // fmla v10.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6b // fmla v11.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b88 // fmla v8.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba9 // fmla v9.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12ed // fmla v13.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12ce // fmla v14.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe130c // fmla v12.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe132d // fmla v13.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf130e // fmla v14.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf132f // fmla v15.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b4c // fmla v12.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4e // fmla v14.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6f // fmla v15.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b8c // fmla v12.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bad // fmla v13.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8e // fmla v14.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1baf // fmla v15.4s, v29.4s, v31.s[3]
-	WORD $0x3ced6a3e // ldr q30, [x17, x13]
-	WORD $0x3cee6a3f // ldr q31, [x17, x14]
-	WORD $0x4f9e12d0 // fmla v16.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12f1 // fmla v17.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12d2 // fmla v18.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12f3 // fmla v19.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1310 // fmla v16.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1331 // fmla v17.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1312 // fmla v18.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1333 // fmla v19.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b50 // fmla v16.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b52 // fmla v18.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b73 // fmla v19.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b90 // fmla v16.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb1 // fmla v17.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b92 // fmla v18.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb3 // fmla v19.4s, v29.4s, v31.s[3]
-	WORD $0x3cef6a3e // ldr q30, [x17, x15]
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	FMOVD (R17)(R13), F28
+	FMOVD (R17)(R14), F29
+	FMOVD (R17)(R15), F30
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12ed // fmla v13.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12ce // fmla v14.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12d0 // fmla v16.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12f1 // fmla v17.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12d2 // fmla v18.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12f3 // fmla v19.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12d4 // fmla v20.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12f5 // fmla v21.4s, v23.4s, v30.s[0]
+	WORD $0x4fba130c // fmla v12.4s, v24.4s, v26.s[1]
+	WORD $0x4fba132d // fmla v13.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb130e // fmla v14.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb132f // fmla v15.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1310 // fmla v16.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1331 // fmla v17.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1312 // fmla v18.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1333 // fmla v19.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1314 // fmla v20.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1335 // fmla v21.4s, v25.4s, v30.s[1]
-	WORD $0x4f9e1b54 // fmla v20.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b75 // fmla v21.4s, v27.4s, v30.s[2]
-	WORD $0x4fbe1b94 // fmla v20.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb5 // fmla v21.4s, v29.4s, v30.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile11columnend
 	PCALIGN $32
 
@@ -10029,71 +12134,11 @@ tile11columnturn:
 	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
 	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -10250,8 +12295,8 @@ tile10zero:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
 
@@ -10262,52 +12307,22 @@ tile10rowturn:
 	FMOVQ (R19), F22
 	FMOVQ 16(R19), F23
 	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R17), F28
-	WORD $0x3ce66a3d // ldr q29, [x17, x6]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12a1 // fmla v1.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1282 // fmla v2.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12a3 // fmla v3.4s, v21.4s, v29.s[0]
-	WORD $0x4f9e1284 // fmla v4.4s, v20.4s, v30.s[0]
-	WORD $0x4f9e12a5 // fmla v5.4s, v21.4s, v30.s[0]
-	WORD $0x4f9f1286 // fmla v6.4s, v20.4s, v31.s[0]
-	WORD $0x4f9f12a7 // fmla v7.4s, v21.4s, v31.s[0]
-	WORD $0x4fbc12c0 // fmla v0.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12e1 // fmla v1.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12c2 // fmla v2.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12e3 // fmla v3.4s, v23.4s, v29.s[1]
-	WORD $0x4fbe12c4 // fmla v4.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e5 // fmla v5.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12c6 // fmla v6.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b00 // fmla v0.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b21 // fmla v1.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b02 // fmla v2.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b23 // fmla v3.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b04 // fmla v4.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b25 // fmla v5.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b06 // fmla v6.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b27 // fmla v7.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b40 // fmla v0.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b61 // fmla v1.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b42 // fmla v2.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b63 // fmla v3.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b44 // fmla v4.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b65 // fmla v5.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b46 // fmla v6.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b67 // fmla v7.4s, v27.4s, v31.s[3]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
+	FMOVD (R17), F24
+	FMOVD (R17)(R6), F25
+	FMOVD (R17)(R7), F26
+	FMOVD (R17)(R8), F27
+	FMOVD (R17)(R9), F28
+	FMOVD (R17)(R10), F29
+	FMOVD (R17)(R11), F30
+	FMOVD (R17)(R12), F31
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a1284 // fmla v4.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a5 // fmla v5.4s, v21.4s, v26.s[0]
+	WORD $0x4f9b1286 // fmla v6.4s, v20.4s, v27.s[0]
+	WORD $0x4f9b12a7 // fmla v7.4s, v21.4s, v27.s[0]
 	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
 	WORD $0x4f9c12a9 // fmla v9.4s, v21.4s, v28.s[0]
 	WORD $0x4f9d128a // fmla v10.4s, v20.4s, v29.s[0]
@@ -10316,6 +12331,14 @@ tile10rowturn:
 	WORD $0x4f9e12ad // fmla v13.4s, v21.4s, v30.s[0]
 	WORD $0x4f9f128e // fmla v14.4s, v20.4s, v31.s[0]
 	WORD $0x4f9f12af // fmla v15.4s, v21.4s, v31.s[0]
+	WORD $0x4fb812c0 // fmla v0.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e1 // fmla v1.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912c2 // fmla v2.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e3 // fmla v3.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12c4 // fmla v4.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e5 // fmla v5.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12c6 // fmla v6.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
 	WORD $0x4fbc12c8 // fmla v8.4s, v22.4s, v28.s[1]
 	WORD $0x4fbc12e9 // fmla v9.4s, v23.4s, v28.s[1]
 	WORD $0x4fbd12ca // fmla v10.4s, v22.4s, v29.s[1]
@@ -10324,52 +12347,28 @@ tile10rowturn:
 	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
 	WORD $0x4fbf12ce // fmla v14.4s, v22.4s, v31.s[1]
 	WORD $0x4fbf12ef // fmla v15.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b08 // fmla v8.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b29 // fmla v9.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b0a // fmla v10.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b2b // fmla v11.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b0e // fmla v14.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2f // fmla v15.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b48 // fmla v8.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b69 // fmla v9.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b4a // fmla v10.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b6b // fmla v11.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b4c // fmla v12.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b6d // fmla v13.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x3cee6a3d // ldr q29, [x17, x14]
-	WORD $0x4f9c1290 // fmla v16.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12b1 // fmla v17.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1292 // fmla v18.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12b3 // fmla v19.4s, v21.4s, v29.s[0]
-	WORD $0x4fbc12d0 // fmla v16.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12f1 // fmla v17.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12d2 // fmla v18.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12f3 // fmla v19.4s, v23.4s, v29.s[1]
-	WORD $0x4f9c1b10 // fmla v16.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b31 // fmla v17.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b12 // fmla v18.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b33 // fmla v19.4s, v25.4s, v29.s[2]
-	WORD $0x4fbc1b50 // fmla v16.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b71 // fmla v17.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b52 // fmla v18.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b73 // fmla v19.4s, v27.4s, v29.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17)(R13), F24
+	FMOVD (R17)(R14), F25
+	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
+	WORD $0x4f991292 // fmla v18.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912b3 // fmla v19.4s, v21.4s, v25.s[0]
+	WORD $0x4fb812d0 // fmla v16.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812f1 // fmla v17.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912d2 // fmla v18.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912f3 // fmla v19.4s, v23.4s, v25.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile10columnend
 	PCALIGN $32
 
@@ -10428,65 +12427,11 @@ tile10columnturn:
 	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
 	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -10632,8 +12577,8 @@ tile9zero:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
 
@@ -10644,105 +12589,63 @@ tile9rowturn:
 	FMOVQ (R19), F20
 	FMOVQ 16(R19), F21
 	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R17), F26
-	WORD $0x3ce66a3b // ldr q27, [x17, x6]
-	WORD $0x3ce76a3c // ldr q28, [x17, x7]
-	WORD $0x3ce86a3d // ldr q29, [x17, x8]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a1261 // fmla v1.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b1242 // fmla v2.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1244 // fmla v4.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1265 // fmla v5.4s, v19.4s, v28.s[0]
-	WORD $0x4f9d1246 // fmla v6.4s, v18.4s, v29.s[0]
-	WORD $0x4f9d1267 // fmla v7.4s, v19.4s, v29.s[0]
-	WORD $0x4f9e1248 // fmla v8.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1269 // fmla v9.4s, v19.4s, v30.s[0]
-	WORD $0x4f9f124a // fmla v10.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fba1280 // fmla v0.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a1 // fmla v1.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12a3 // fmla v3.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1284 // fmla v4.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12a5 // fmla v5.4s, v21.4s, v28.s[1]
-	WORD $0x4fbd1286 // fmla v6.4s, v20.4s, v29.s[1]
-	WORD $0x4fbd12a7 // fmla v7.4s, v21.4s, v29.s[1]
-	WORD $0x4fbe1288 // fmla v8.4s, v20.4s, v30.s[1]
-	WORD $0x4fbe12a9 // fmla v9.4s, v21.4s, v30.s[1]
-	WORD $0x4fbf128a // fmla v10.4s, v20.4s, v31.s[1]
-	WORD $0x4fbf12ab // fmla v11.4s, v21.4s, v31.s[1]
-	WORD $0x4f9a1ac0 // fmla v0.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1ae1 // fmla v1.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ac2 // fmla v2.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1ac6 // fmla v6.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae7 // fmla v7.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1ac8 // fmla v8.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aca // fmla v10.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
-	WORD $0x4fba1b00 // fmla v0.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b21 // fmla v1.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b02 // fmla v2.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b23 // fmla v3.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b25 // fmla v5.4s, v25.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbe1b08 // fmla v8.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b29 // fmla v9.4s, v25.4s, v30.s[3]
-	WORD $0x4fbf1b0a // fmla v10.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2b // fmla v11.4s, v25.4s, v31.s[3]
-	WORD $0x3ceb6a3a // ldr q26, [x17, x11]
-	WORD $0x3cec6a3b // ldr q27, [x17, x12]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a126d // fmla v13.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b124e // fmla v14.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b126f // fmla v15.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1250 // fmla v16.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1271 // fmla v17.4s, v19.4s, v28.s[0]
-	WORD $0x4fba128c // fmla v12.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12ad // fmla v13.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb128e // fmla v14.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12af // fmla v15.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1290 // fmla v16.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12b1 // fmla v17.4s, v21.4s, v28.s[1]
-	WORD $0x4f9a1acc // fmla v12.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ace // fmla v14.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ad0 // fmla v16.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	WORD $0x4fba1b0c // fmla v12.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b2d // fmla v13.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b0e // fmla v14.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b2f // fmla v15.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b31 // fmla v17.4s, v25.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F22
+	FMOVD (R17)(R6), F23
+	FMOVD (R17)(R7), F24
+	FMOVD (R17)(R8), F25
+	FMOVD (R17)(R9), F26
+	FMOVD (R17)(R10), F27
+	FMOVD (R17)(R11), F28
+	FMOVD (R17)(R12), F29
+	FMOVD (R17)(R13), F30
+	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
+	WORD $0x4f961261 // fmla v1.4s, v19.4s, v22.s[0]
+	WORD $0x4f971242 // fmla v2.4s, v18.4s, v23.s[0]
+	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
+	WORD $0x4f981244 // fmla v4.4s, v18.4s, v24.s[0]
+	WORD $0x4f981265 // fmla v5.4s, v19.4s, v24.s[0]
+	WORD $0x4f991246 // fmla v6.4s, v18.4s, v25.s[0]
+	WORD $0x4f991267 // fmla v7.4s, v19.4s, v25.s[0]
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1269 // fmla v9.4s, v19.4s, v26.s[0]
+	WORD $0x4f9b124a // fmla v10.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126b // fmla v11.4s, v19.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9d124e // fmla v14.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d126f // fmla v15.4s, v19.4s, v29.s[0]
+	WORD $0x4f9e1250 // fmla v16.4s, v18.4s, v30.s[0]
+	WORD $0x4f9e1271 // fmla v17.4s, v19.4s, v30.s[0]
+	WORD $0x4fb61280 // fmla v0.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612a1 // fmla v1.4s, v21.4s, v22.s[1]
+	WORD $0x4fb71282 // fmla v2.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a3 // fmla v3.4s, v21.4s, v23.s[1]
+	WORD $0x4fb81284 // fmla v4.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a5 // fmla v5.4s, v21.4s, v24.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fba1288 // fmla v8.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a9 // fmla v9.4s, v21.4s, v26.s[1]
+	WORD $0x4fbb128a // fmla v10.4s, v20.4s, v27.s[1]
+	WORD $0x4fbb12ab // fmla v11.4s, v21.4s, v27.s[1]
+	WORD $0x4fbc128c // fmla v12.4s, v20.4s, v28.s[1]
+	WORD $0x4fbc12ad // fmla v13.4s, v21.4s, v28.s[1]
+	WORD $0x4fbd128e // fmla v14.4s, v20.4s, v29.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe1290 // fmla v16.4s, v20.4s, v30.s[1]
+	WORD $0x4fbe12b1 // fmla v17.4s, v21.4s, v30.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile9columnend
 	PCALIGN $32
 
@@ -10797,61 +12700,11 @@ tile9columnturn:
 	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
 	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -10986,8 +12839,8 @@ tile8zero:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
 
@@ -10998,96 +12851,58 @@ tile8rowturn:
 	FMOVQ (R19), F18
 	FMOVQ 16(R19), F19
 	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x3ce66a39 // ldr q25, [x17, x6]
-	WORD $0x3ce76a3a // ldr q26, [x17, x7]
-	WORD $0x3ce86a3b // ldr q27, [x17, x8]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4f981221 // fmla v1.4s, v17.4s, v24.s[0]
-	WORD $0x4f991202 // fmla v2.4s, v16.4s, v25.s[0]
-	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
-	WORD $0x4f9a1204 // fmla v4.4s, v16.4s, v26.s[0]
-	WORD $0x4f9a1225 // fmla v5.4s, v17.4s, v26.s[0]
-	WORD $0x4f9b1206 // fmla v6.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1227 // fmla v7.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1229 // fmla v9.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d120a // fmla v10.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d122b // fmla v11.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e120c // fmla v12.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122d // fmla v13.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122f // fmla v15.4s, v17.4s, v31.s[0]
-	WORD $0x4fb81240 // fmla v0.4s, v18.4s, v24.s[1]
-	WORD $0x4fb81261 // fmla v1.4s, v19.4s, v24.s[1]
-	WORD $0x4fb91242 // fmla v2.4s, v18.4s, v25.s[1]
-	WORD $0x4fb91263 // fmla v3.4s, v19.4s, v25.s[1]
-	WORD $0x4fba1244 // fmla v4.4s, v18.4s, v26.s[1]
-	WORD $0x4fba1265 // fmla v5.4s, v19.4s, v26.s[1]
-	WORD $0x4fbb1246 // fmla v6.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
-	WORD $0x4fbc1248 // fmla v8.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1269 // fmla v9.4s, v19.4s, v28.s[1]
-	WORD $0x4fbd124a // fmla v10.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd126b // fmla v11.4s, v19.4s, v29.s[1]
-	WORD $0x4fbe124c // fmla v12.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126d // fmla v13.4s, v19.4s, v30.s[1]
-	WORD $0x4fbf124e // fmla v14.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126f // fmla v15.4s, v19.4s, v31.s[1]
-	WORD $0x4f981a80 // fmla v0.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa1 // fmla v1.4s, v21.4s, v24.s[2]
-	WORD $0x4f991a82 // fmla v2.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
-	WORD $0x4f9a1a84 // fmla v4.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aa5 // fmla v5.4s, v21.4s, v26.s[2]
-	WORD $0x4f9b1a86 // fmla v6.4s, v20.4s, v27.s[2]
-	WORD $0x4f9b1aa7 // fmla v7.4s, v21.4s, v27.s[2]
-	WORD $0x4f9c1a88 // fmla v8.4s, v20.4s, v28.s[2]
-	WORD $0x4f9c1aa9 // fmla v9.4s, v21.4s, v28.s[2]
-	WORD $0x4f9d1a8a // fmla v10.4s, v20.4s, v29.s[2]
-	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
-	WORD $0x4f9e1a8c // fmla v12.4s, v20.4s, v30.s[2]
-	WORD $0x4f9e1aad // fmla v13.4s, v21.4s, v30.s[2]
-	WORD $0x4f9f1a8e // fmla v14.4s, v20.4s, v31.s[2]
-	WORD $0x4f9f1aaf // fmla v15.4s, v21.4s, v31.s[2]
-	WORD $0x4fb81ac0 // fmla v0.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae1 // fmla v1.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91ac2 // fmla v2.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae3 // fmla v3.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae5 // fmla v5.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1ac6 // fmla v6.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
-	WORD $0x4fbc1ac8 // fmla v8.4s, v22.4s, v28.s[3]
-	WORD $0x4fbc1ae9 // fmla v9.4s, v23.4s, v28.s[3]
-	WORD $0x4fbd1aca // fmla v10.4s, v22.4s, v29.s[3]
-	WORD $0x4fbd1aeb // fmla v11.4s, v23.4s, v29.s[3]
-	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
-	WORD $0x4fbe1aed // fmla v13.4s, v23.4s, v30.s[3]
-	WORD $0x4fbf1ace // fmla v14.4s, v22.4s, v31.s[3]
-	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F20
+	FMOVD (R17)(R6), F21
+	FMOVD (R17)(R7), F22
+	FMOVD (R17)(R8), F23
+	FMOVD (R17)(R9), F24
+	FMOVD (R17)(R10), F25
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	WORD $0x4f971227 // fmla v7.4s, v17.4s, v23.s[0]
+	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
+	WORD $0x4f981229 // fmla v9.4s, v17.4s, v24.s[0]
+	WORD $0x4f99120a // fmla v10.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122b // fmla v11.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a120c // fmla v12.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a122d // fmla v13.4s, v17.4s, v26.s[0]
+	WORD $0x4f9b120e // fmla v14.4s, v16.4s, v27.s[0]
+	WORD $0x4f9b122f // fmla v15.4s, v17.4s, v27.s[0]
+	WORD $0x4fb41240 // fmla v0.4s, v18.4s, v20.s[1]
+	WORD $0x4fb41261 // fmla v1.4s, v19.4s, v20.s[1]
+	WORD $0x4fb51242 // fmla v2.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51263 // fmla v3.4s, v19.4s, v21.s[1]
+	WORD $0x4fb61244 // fmla v4.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61265 // fmla v5.4s, v19.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb81248 // fmla v8.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81269 // fmla v9.4s, v19.4s, v24.s[1]
+	WORD $0x4fb9124a // fmla v10.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126b // fmla v11.4s, v19.4s, v25.s[1]
+	WORD $0x4fba124c // fmla v12.4s, v18.4s, v26.s[1]
+	WORD $0x4fba126d // fmla v13.4s, v19.4s, v26.s[1]
+	WORD $0x4fbb124e // fmla v14.4s, v18.4s, v27.s[1]
+	WORD $0x4fbb126f // fmla v15.4s, v19.4s, v27.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile8columnend
 	PCALIGN $32
 
@@ -11136,55 +12951,11 @@ tile8columnturn:
 	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
 	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -11308,8 +13079,8 @@ tile7zero:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
 
@@ -11320,87 +13091,53 @@ tile7rowturn:
 	FMOVQ (R19), F16
 	FMOVQ 16(R19), F17
 	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x3ce66a37 // ldr q23, [x17, x6]
-	WORD $0x3ce76a38 // ldr q24, [x17, x7]
-	WORD $0x3ce86a39 // ldr q25, [x17, x8]
-	WORD $0x3ce96a3a // ldr q26, [x17, x9]
-	WORD $0x3cea6a3b // ldr q27, [x17, x10]
-	WORD $0x3ceb6a3c // ldr q28, [x17, x11]
-	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
-	WORD $0x4f9611e1 // fmla v1.4s, v15.4s, v22.s[0]
-	WORD $0x4f9711c2 // fmla v2.4s, v14.4s, v23.s[0]
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-	WORD $0x4f9811c4 // fmla v4.4s, v14.4s, v24.s[0]
-	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
-	WORD $0x4f9911c6 // fmla v6.4s, v14.4s, v25.s[0]
-	WORD $0x4f9911e7 // fmla v7.4s, v15.4s, v25.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a11e9 // fmla v9.4s, v15.4s, v26.s[0]
-	WORD $0x4f9b11ca // fmla v10.4s, v14.4s, v27.s[0]
-	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
-	WORD $0x4f9c11cc // fmla v12.4s, v14.4s, v28.s[0]
-	WORD $0x4f9c11ed // fmla v13.4s, v15.4s, v28.s[0]
-	WORD $0x4fb61200 // fmla v0.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61221 // fmla v1.4s, v17.4s, v22.s[1]
-	WORD $0x4fb71202 // fmla v2.4s, v16.4s, v23.s[1]
-	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
-	WORD $0x4fb81204 // fmla v4.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81225 // fmla v5.4s, v17.4s, v24.s[1]
-	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-	WORD $0x4fba1208 // fmla v8.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1229 // fmla v9.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4fbc120c // fmla v12.4s, v16.4s, v28.s[1]
-	WORD $0x4fbc122d // fmla v13.4s, v17.4s, v28.s[1]
-	WORD $0x4f961a40 // fmla v0.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a61 // fmla v1.4s, v19.4s, v22.s[2]
-	WORD $0x4f971a42 // fmla v2.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
-	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a65 // fmla v5.4s, v19.4s, v24.s[2]
-	WORD $0x4f991a46 // fmla v6.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a67 // fmla v7.4s, v19.4s, v25.s[2]
-	WORD $0x4f9a1a48 // fmla v8.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a69 // fmla v9.4s, v19.4s, v26.s[2]
-	WORD $0x4f9b1a4a // fmla v10.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
-	WORD $0x4f9c1a4c // fmla v12.4s, v18.4s, v28.s[2]
-	WORD $0x4f9c1a6d // fmla v13.4s, v19.4s, v28.s[2]
-	WORD $0x4fb61a80 // fmla v0.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa1 // fmla v1.4s, v21.4s, v22.s[3]
-	WORD $0x4fb71a82 // fmla v2.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aa3 // fmla v3.4s, v21.4s, v23.s[3]
-	WORD $0x4fb81a84 // fmla v4.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aa5 // fmla v5.4s, v21.4s, v24.s[3]
-	WORD $0x4fb91a86 // fmla v6.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
-	WORD $0x4fba1a88 // fmla v8.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1aa9 // fmla v9.4s, v21.4s, v26.s[3]
-	WORD $0x4fbb1a8a // fmla v10.4s, v20.4s, v27.s[3]
-	WORD $0x4fbb1aab // fmla v11.4s, v21.4s, v27.s[3]
-	WORD $0x4fbc1a8c // fmla v12.4s, v20.4s, v28.s[3]
-	WORD $0x4fbc1aad // fmla v13.4s, v21.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F18
+	FMOVD (R17)(R6), F19
+	FMOVD (R17)(R7), F20
+	FMOVD (R17)(R8), F21
+	FMOVD (R17)(R9), F22
+	FMOVD (R17)(R10), F23
+	FMOVD (R17)(R11), F24
+	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e1 // fmla v1.4s, v15.4s, v18.s[0]
+	WORD $0x4f9311c2 // fmla v2.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411c4 // fmla v4.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e5 // fmla v5.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
+	WORD $0x4f9511e7 // fmla v7.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611c8 // fmla v8.4s, v14.4s, v22.s[0]
+	WORD $0x4f9611e9 // fmla v9.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711ca // fmla v10.4s, v14.4s, v23.s[0]
+	WORD $0x4f9711eb // fmla v11.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811cc // fmla v12.4s, v14.4s, v24.s[0]
+	WORD $0x4f9811ed // fmla v13.4s, v15.4s, v24.s[0]
+	WORD $0x4fb21200 // fmla v0.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21221 // fmla v1.4s, v17.4s, v18.s[1]
+	WORD $0x4fb31202 // fmla v2.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31223 // fmla v3.4s, v17.4s, v19.s[1]
+	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41225 // fmla v5.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61208 // fmla v8.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61229 // fmla v9.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7120a // fmla v10.4s, v16.4s, v23.s[1]
+	WORD $0x4fb7122b // fmla v11.4s, v17.4s, v23.s[1]
+	WORD $0x4fb8120c // fmla v12.4s, v16.4s, v24.s[1]
+	WORD $0x4fb8122d // fmla v13.4s, v17.4s, v24.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile7columnend
 	PCALIGN $32
 
@@ -11447,53 +13184,11 @@ tile7columnturn:
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -11606,8 +13301,8 @@ tile6zero:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -11618,78 +13313,48 @@ tile6rowturn:
 	FMOVQ (R19), F14
 	FMOVQ 16(R19), F15
 	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x3ce66a35 // ldr q21, [x17, x6]
-	WORD $0x3ce76a36 // ldr q22, [x17, x7]
-	WORD $0x3ce86a37 // ldr q23, [x17, x8]
-	WORD $0x3ce96a38 // ldr q24, [x17, x9]
-	WORD $0x3cea6a39 // ldr q25, [x17, x10]
-	WORD $0x4f941180 // fmla v0.4s, v12.4s, v20.s[0]
-	WORD $0x4f9411a1 // fmla v1.4s, v13.4s, v20.s[0]
-	WORD $0x4f951182 // fmla v2.4s, v12.4s, v21.s[0]
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4f961184 // fmla v4.4s, v12.4s, v22.s[0]
-	WORD $0x4f9611a5 // fmla v5.4s, v13.4s, v22.s[0]
-	WORD $0x4f971186 // fmla v6.4s, v12.4s, v23.s[0]
-	WORD $0x4f9711a7 // fmla v7.4s, v13.4s, v23.s[0]
-	WORD $0x4f981188 // fmla v8.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a9 // fmla v9.4s, v13.4s, v24.s[0]
-	WORD $0x4f99118a // fmla v10.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	WORD $0x4fb411c0 // fmla v0.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e1 // fmla v1.4s, v15.4s, v20.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb511e3 // fmla v3.4s, v15.4s, v21.s[1]
-	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
-	WORD $0x4fb611e5 // fmla v5.4s, v15.4s, v22.s[1]
-	WORD $0x4fb711c6 // fmla v6.4s, v14.4s, v23.s[1]
-	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
-	WORD $0x4fb811c8 // fmla v8.4s, v14.4s, v24.s[1]
-	WORD $0x4fb811e9 // fmla v9.4s, v15.4s, v24.s[1]
-	WORD $0x4fb911ca // fmla v10.4s, v14.4s, v25.s[1]
-	WORD $0x4fb911eb // fmla v11.4s, v15.4s, v25.s[1]
-	WORD $0x4f941a00 // fmla v0.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
-	WORD $0x4f951a02 // fmla v2.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f971a06 // fmla v6.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a27 // fmla v7.4s, v17.4s, v23.s[2]
-	WORD $0x4f981a08 // fmla v8.4s, v16.4s, v24.s[2]
-	WORD $0x4f981a29 // fmla v9.4s, v17.4s, v24.s[2]
-	WORD $0x4f991a0a // fmla v10.4s, v16.4s, v25.s[2]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	WORD $0x4fb41a40 // fmla v0.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a61 // fmla v1.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a63 // fmla v3.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a44 // fmla v4.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a65 // fmla v5.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb81a48 // fmla v8.4s, v18.4s, v24.s[3]
-	WORD $0x4fb81a69 // fmla v9.4s, v19.4s, v24.s[3]
-	WORD $0x4fb91a4a // fmla v10.4s, v18.4s, v25.s[3]
-	WORD $0x4fb91a6b // fmla v11.4s, v19.4s, v25.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F16
+	FMOVD (R17)(R6), F17
+	FMOVD (R17)(R7), F18
+	FMOVD (R17)(R8), F19
+	FMOVD (R17)(R9), F20
+	FMOVD (R17)(R10), F21
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f921184 // fmla v4.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a5 // fmla v5.4s, v13.4s, v18.s[0]
+	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a7 // fmla v7.4s, v13.4s, v19.s[0]
+	WORD $0x4f941188 // fmla v8.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a9 // fmla v9.4s, v13.4s, v20.s[0]
+	WORD $0x4f95118a // fmla v10.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511ab // fmla v11.4s, v13.4s, v21.s[0]
+	WORD $0x4fb011c0 // fmla v0.4s, v14.4s, v16.s[1]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4fb111c2 // fmla v2.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111e3 // fmla v3.4s, v15.4s, v17.s[1]
+	WORD $0x4fb211c4 // fmla v4.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e5 // fmla v5.4s, v15.4s, v18.s[1]
+	WORD $0x4fb311c6 // fmla v6.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e7 // fmla v7.4s, v15.4s, v19.s[1]
+	WORD $0x4fb411c8 // fmla v8.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e9 // fmla v9.4s, v15.4s, v20.s[1]
+	WORD $0x4fb511ca // fmla v10.4s, v14.4s, v21.s[1]
+	WORD $0x4fb511eb // fmla v11.4s, v15.4s, v21.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -11730,47 +13395,11 @@ tile6columnturn:
 	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
 	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -11872,8 +13501,8 @@ tile5zero:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -11884,69 +13513,43 @@ tile5rowturn:
 	FMOVQ (R19), F12
 	FMOVQ 16(R19), F13
 	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x3ce66a33 // ldr q19, [x17, x6]
-	WORD $0x3ce76a34 // ldr q20, [x17, x7]
-	WORD $0x3ce86a35 // ldr q21, [x17, x8]
-	WORD $0x3ce96a36 // ldr q22, [x17, x9]
-	WORD $0x4f921140 // fmla v0.4s, v10.4s, v18.s[0]
-	WORD $0x4f921161 // fmla v1.4s, v11.4s, v18.s[0]
-	WORD $0x4f931142 // fmla v2.4s, v10.4s, v19.s[0]
-	WORD $0x4f931163 // fmla v3.4s, v11.4s, v19.s[0]
-	WORD $0x4f941144 // fmla v4.4s, v10.4s, v20.s[0]
-	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x4f951146 // fmla v6.4s, v10.4s, v21.s[0]
-	WORD $0x4f951167 // fmla v7.4s, v11.4s, v21.s[0]
-	WORD $0x4f961148 // fmla v8.4s, v10.4s, v22.s[0]
-	WORD $0x4f961169 // fmla v9.4s, v11.4s, v22.s[0]
-	WORD $0x4fb21180 // fmla v0.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a1 // fmla v1.4s, v13.4s, v18.s[1]
-	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
-	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
-	WORD $0x4fb41184 // fmla v4.4s, v12.4s, v20.s[1]
-	WORD $0x4fb411a5 // fmla v5.4s, v13.4s, v20.s[1]
-	WORD $0x4fb51186 // fmla v6.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
-	WORD $0x4fb61188 // fmla v8.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a9 // fmla v9.4s, v13.4s, v22.s[1]
-	WORD $0x4f9219c0 // fmla v0.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e1 // fmla v1.4s, v15.4s, v18.s[2]
-	WORD $0x4f9319c2 // fmla v2.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e3 // fmla v3.4s, v15.4s, v19.s[2]
-	WORD $0x4f9419c4 // fmla v4.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e5 // fmla v5.4s, v15.4s, v20.s[2]
-	WORD $0x4f9519c6 // fmla v6.4s, v14.4s, v21.s[2]
-	WORD $0x4f9519e7 // fmla v7.4s, v15.4s, v21.s[2]
-	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
-	WORD $0x4f9619e9 // fmla v9.4s, v15.4s, v22.s[2]
-	WORD $0x4fb21a00 // fmla v0.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a21 // fmla v1.4s, v17.4s, v18.s[3]
-	WORD $0x4fb31a02 // fmla v2.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a23 // fmla v3.4s, v17.4s, v19.s[3]
-	WORD $0x4fb41a04 // fmla v4.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a25 // fmla v5.4s, v17.4s, v20.s[3]
-	WORD $0x4fb51a06 // fmla v6.4s, v16.4s, v21.s[3]
-	WORD $0x4fb51a27 // fmla v7.4s, v17.4s, v21.s[3]
-	WORD $0x4fb61a08 // fmla v8.4s, v16.4s, v22.s[3]
-	WORD $0x4fb61a29 // fmla v9.4s, v17.4s, v22.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F14
+	FMOVD (R17)(R6), F15
+	FMOVD (R17)(R7), F16
+	FMOVD (R17)(R8), F17
+	FMOVD (R17)(R9), F18
+	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1161 // fmla v1.4s, v11.4s, v14.s[0]
+	WORD $0x4f8f1142 // fmla v2.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
+	WORD $0x4f911167 // fmla v7.4s, v11.4s, v17.s[0]
+	WORD $0x4f921148 // fmla v8.4s, v10.4s, v18.s[0]
+	WORD $0x4f921169 // fmla v9.4s, v11.4s, v18.s[0]
+	WORD $0x4fae1180 // fmla v0.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
+	WORD $0x4faf1182 // fmla v2.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a3 // fmla v3.4s, v13.4s, v15.s[1]
+	WORD $0x4fb01184 // fmla v4.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a5 // fmla v5.4s, v13.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb21188 // fmla v8.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a9 // fmla v9.4s, v13.4s, v18.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -11983,43 +13586,11 @@ tile5columnturn:
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -12110,8 +13681,8 @@ tile4zero:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -12122,60 +13693,38 @@ tile4rowturn:
 	FMOVQ (R19), F10
 	FMOVQ 16(R19), F11
 	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x3ce66a31 // ldr q17, [x17, x6]
-	WORD $0x3ce76a32 // ldr q18, [x17, x7]
-	WORD $0x3ce86a33 // ldr q19, [x17, x8]
-	WORD $0x4f901100 // fmla v0.4s, v8.4s, v16.s[0]
-	WORD $0x4f901121 // fmla v1.4s, v9.4s, v16.s[0]
-	WORD $0x4f911102 // fmla v2.4s, v8.4s, v17.s[0]
-	WORD $0x4f911123 // fmla v3.4s, v9.4s, v17.s[0]
-	WORD $0x4f921104 // fmla v4.4s, v8.4s, v18.s[0]
-	WORD $0x4f921125 // fmla v5.4s, v9.4s, v18.s[0]
-	WORD $0x4f931106 // fmla v6.4s, v8.4s, v19.s[0]
-	WORD $0x4f931127 // fmla v7.4s, v9.4s, v19.s[0]
-	WORD $0x4fb01140 // fmla v0.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01161 // fmla v1.4s, v11.4s, v16.s[1]
-	WORD $0x4fb11142 // fmla v2.4s, v10.4s, v17.s[1]
-	WORD $0x4fb11163 // fmla v3.4s, v11.4s, v17.s[1]
-	WORD $0x4fb21144 // fmla v4.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31146 // fmla v6.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31167 // fmla v7.4s, v11.4s, v19.s[1]
-	WORD $0x4f901980 // fmla v0.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a1 // fmla v1.4s, v13.4s, v16.s[2]
-	WORD $0x4f911982 // fmla v2.4s, v12.4s, v17.s[2]
-	WORD $0x4f9119a3 // fmla v3.4s, v13.4s, v17.s[2]
-	WORD $0x4f921984 // fmla v4.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a5 // fmla v5.4s, v13.4s, v18.s[2]
-	WORD $0x4f931986 // fmla v6.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a7 // fmla v7.4s, v13.4s, v19.s[2]
-	WORD $0x4fb019c0 // fmla v0.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e1 // fmla v1.4s, v15.4s, v16.s[3]
-	WORD $0x4fb119c2 // fmla v2.4s, v14.4s, v17.s[3]
-	WORD $0x4fb119e3 // fmla v3.4s, v15.4s, v17.s[3]
-	WORD $0x4fb219c4 // fmla v4.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e5 // fmla v5.4s, v15.4s, v18.s[3]
-	WORD $0x4fb319c6 // fmla v6.4s, v14.4s, v19.s[3]
-	WORD $0x4fb319e7 // fmla v7.4s, v15.4s, v19.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F12
+	FMOVD (R17)(R6), F13
+	FMOVD (R17)(R7), F14
+	FMOVD (R17)(R8), F15
+	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8e1104 // fmla v4.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1125 // fmla v5.4s, v9.4s, v14.s[0]
+	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
+	WORD $0x4f8f1127 // fmla v7.4s, v9.4s, v15.s[0]
+	WORD $0x4fac1140 // fmla v0.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1142 // fmla v2.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1163 // fmla v3.4s, v11.4s, v13.s[1]
+	WORD $0x4fae1144 // fmla v4.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1165 // fmla v5.4s, v11.4s, v14.s[1]
+	WORD $0x4faf1146 // fmla v6.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1167 // fmla v7.4s, v11.4s, v15.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -12206,37 +13755,11 @@ tile4columnturn:
 	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
 	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -12316,8 +13839,8 @@ tile3zero:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -12328,51 +13851,33 @@ tile3rowturn:
 	FMOVQ (R19), F8
 	FMOVQ 16(R19), F9
 	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x3ce66a2f // ldr q15, [x17, x6]
-	WORD $0x3ce76a30 // ldr q16, [x17, x7]
-	WORD $0x4f8e10c0 // fmla v0.4s, v6.4s, v14.s[0]
-	WORD $0x4f8e10e1 // fmla v1.4s, v7.4s, v14.s[0]
-	WORD $0x4f8f10c2 // fmla v2.4s, v6.4s, v15.s[0]
-	WORD $0x4f8f10e3 // fmla v3.4s, v7.4s, v15.s[0]
-	WORD $0x4f9010c4 // fmla v4.4s, v6.4s, v16.s[0]
-	WORD $0x4f9010e5 // fmla v5.4s, v7.4s, v16.s[0]
-	WORD $0x4fae1100 // fmla v0.4s, v8.4s, v14.s[1]
-	WORD $0x4fae1121 // fmla v1.4s, v9.4s, v14.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4faf1123 // fmla v3.4s, v9.4s, v15.s[1]
-	WORD $0x4fb01104 // fmla v4.4s, v8.4s, v16.s[1]
-	WORD $0x4fb01125 // fmla v5.4s, v9.4s, v16.s[1]
-	WORD $0x4f8e1940 // fmla v0.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1961 // fmla v1.4s, v11.4s, v14.s[2]
-	WORD $0x4f8f1942 // fmla v2.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1963 // fmla v3.4s, v11.4s, v15.s[2]
-	WORD $0x4f901944 // fmla v4.4s, v10.4s, v16.s[2]
-	WORD $0x4f901965 // fmla v5.4s, v11.4s, v16.s[2]
-	WORD $0x4fae1980 // fmla v0.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a1 // fmla v1.4s, v13.4s, v14.s[3]
-	WORD $0x4faf1982 // fmla v2.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a3 // fmla v3.4s, v13.4s, v15.s[3]
-	WORD $0x4fb01984 // fmla v4.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a5 // fmla v5.4s, v13.4s, v16.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F10
+	FMOVD (R17)(R6), F11
+	FMOVD (R17)(R7), F12
+	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e1 // fmla v1.4s, v7.4s, v10.s[0]
+	WORD $0x4f8b10c2 // fmla v2.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
+	WORD $0x4f8c10c4 // fmla v4.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e5 // fmla v5.4s, v7.4s, v12.s[0]
+	WORD $0x4faa1100 // fmla v0.4s, v8.4s, v10.s[1]
+	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
+	WORD $0x4fab1102 // fmla v2.4s, v8.4s, v11.s[1]
+	WORD $0x4fab1123 // fmla v3.4s, v9.4s, v11.s[1]
+	WORD $0x4fac1104 // fmla v4.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1125 // fmla v5.4s, v9.4s, v12.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -12401,35 +13906,11 @@ tile3columnturn:
 	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -12498,8 +13979,8 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -12510,42 +13991,28 @@ tile2rowturn:
 	FMOVQ (R19), F6
 	FMOVQ 16(R19), F7
 	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x3ce66a2d // ldr q13, [x17, x6]
-	WORD $0x4f8c1080 // fmla v0.4s, v4.4s, v12.s[0]
-	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
-	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
-	WORD $0x4f8d10a3 // fmla v3.4s, v5.4s, v13.s[0]
-	WORD $0x4fac10c0 // fmla v0.4s, v6.4s, v12.s[1]
-	WORD $0x4fac10e1 // fmla v1.4s, v7.4s, v12.s[1]
-	WORD $0x4fad10c2 // fmla v2.4s, v6.4s, v13.s[1]
-	WORD $0x4fad10e3 // fmla v3.4s, v7.4s, v13.s[1]
-	WORD $0x4f8c1900 // fmla v0.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1921 // fmla v1.4s, v9.4s, v12.s[2]
-	WORD $0x4f8d1902 // fmla v2.4s, v8.4s, v13.s[2]
-	WORD $0x4f8d1923 // fmla v3.4s, v9.4s, v13.s[2]
-	WORD $0x4fac1940 // fmla v0.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1961 // fmla v1.4s, v11.4s, v12.s[3]
-	WORD $0x4fad1942 // fmla v2.4s, v10.4s, v13.s[3]
-	WORD $0x4fad1963 // fmla v3.4s, v11.4s, v13.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F8
+	FMOVD (R17)(R6), F9
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
+	WORD $0x4f891082 // fmla v2.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
+	WORD $0x4fa810c0 // fmla v0.4s, v6.4s, v8.s[1]
+	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
+	WORD $0x4fa910c2 // fmla v2.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e3 // fmla v3.4s, v7.4s, v9.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -12568,29 +14035,11 @@ tile2columnturn:
 	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
 	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -12648,8 +14097,8 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -12660,33 +14109,23 @@ tile1rowturn:
 	FMOVQ (R19), F4
 	FMOVQ 16(R19), F5
 	ADD R4, R19, R19
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1040 // fmla v0.4s, v2.4s, v10.s[0]
-	WORD $0x4f8a1061 // fmla v1.4s, v3.4s, v10.s[0]
-	WORD $0x4faa1080 // fmla v0.4s, v4.4s, v10.s[1]
-	WORD $0x4faa10a1 // fmla v1.4s, v5.4s, v10.s[1]
-	WORD $0x4f8a18c0 // fmla v0.4s, v6.4s, v10.s[2]
-	WORD $0x4f8a18e1 // fmla v1.4s, v7.4s, v10.s[2]
-	WORD $0x4faa1900 // fmla v0.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1921 // fmla v1.4s, v9.4s, v10.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F6
+	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61080 // fmla v0.4s, v4.4s, v6.s[1]
+	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -12705,25 +14144,11 @@ tile1columnturn:
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -13186,8 +14611,8 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
 
@@ -13198,123 +14623,73 @@ tile11rowturn:
 	FMOVQ (R19), F24
 	FMOVQ 16(R19), F25
 	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R19), F28
-	FMOVQ 16(R19), F29
-	ADD R4, R19, R19
-	FMOVQ (R17), F30
-	WORD $0x3ce66a3f // ldr q31, [x17, x6]
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e1 // fmla v1.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c2 // fmla v2.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1300 // fmla v0.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1321 // fmla v1.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1302 // fmla v2.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1323 // fmla v3.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b40 // fmla v0.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b61 // fmla v1.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b42 // fmla v2.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b63 // fmla v3.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b80 // fmla v0.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba1 // fmla v1.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b82 // fmla v2.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba3 // fmla v3.4s, v29.4s, v31.s[3]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e5 // fmla v5.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c6 // fmla v6.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1304 // fmla v4.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1325 // fmla v5.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1306 // fmla v6.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1327 // fmla v7.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b44 // fmla v4.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b46 // fmla v6.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b67 // fmla v7.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b84 // fmla v4.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba5 // fmla v5.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b86 // fmla v6.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba7 // fmla v7.4s, v29.4s, v31.s[3]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
+	FMOVD (R17), F26
+	FMOVD (R17)(R6), F27
+	FMOVD (R17)(R7), F28
+	FMOVD (R17)(R8), F29
+	FMOVD (R17)(R9), F30
+	FMOVD (R17)(R10), F31
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e1 // fmla v1.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12c2 // fmla v2.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12c4 // fmla v4.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12e5 // fmla v5.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12c6 // fmla v6.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
 	WORD $0x4f9f12ca // fmla v10.4s, v22.4s, v31.s[0]
 	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
+	WORD $0x4fba1300 // fmla v0.4s, v24.4s, v26.s[1]
+	WORD $0x4fba1321 // fmla v1.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb1302 // fmla v2.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb1323 // fmla v3.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1304 // fmla v4.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1325 // fmla v5.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1306 // fmla v6.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1327 // fmla v7.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1308 // fmla v8.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1329 // fmla v9.4s, v25.4s, v30.s[1]
 	WORD $0x4fbf130a // fmla v10.4s, v24.4s, v31.s[1]
 	WORD $0x4fbf132b // fmla v11.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4a // fmla v10.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6b // fmla v11.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b88 // fmla v8.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba9 // fmla v9.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12ed // fmla v13.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12ce // fmla v14.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe130c // fmla v12.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe132d // fmla v13.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf130e // fmla v14.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf132f // fmla v15.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b4c // fmla v12.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4e // fmla v14.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6f // fmla v15.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b8c // fmla v12.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bad // fmla v13.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8e // fmla v14.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1baf // fmla v15.4s, v29.4s, v31.s[3]
-	WORD $0x3ced6a3e // ldr q30, [x17, x13]
-	WORD $0x3cee6a3f // ldr q31, [x17, x14]
-	WORD $0x4f9e12d0 // fmla v16.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12f1 // fmla v17.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12d2 // fmla v18.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12f3 // fmla v19.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1310 // fmla v16.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1331 // fmla v17.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1312 // fmla v18.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1333 // fmla v19.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b50 // fmla v16.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b52 // fmla v18.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b73 // fmla v19.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b90 // fmla v16.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb1 // fmla v17.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b92 // fmla v18.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb3 // fmla v19.4s, v29.4s, v31.s[3]
-	WORD $0x3cef6a3e // ldr q30, [x17, x15]
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	FMOVD (R17)(R13), F28
+	FMOVD (R17)(R14), F29
+	FMOVD (R17)(R15), F30
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12ed // fmla v13.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12ce // fmla v14.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12d0 // fmla v16.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12f1 // fmla v17.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12d2 // fmla v18.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12f3 // fmla v19.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12d4 // fmla v20.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12f5 // fmla v21.4s, v23.4s, v30.s[0]
+	WORD $0x4fba130c // fmla v12.4s, v24.4s, v26.s[1]
+	WORD $0x4fba132d // fmla v13.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb130e // fmla v14.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb132f // fmla v15.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1310 // fmla v16.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1331 // fmla v17.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1312 // fmla v18.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1333 // fmla v19.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1314 // fmla v20.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1335 // fmla v21.4s, v25.4s, v30.s[1]
-	WORD $0x4f9e1b54 // fmla v20.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b75 // fmla v21.4s, v27.4s, v30.s[2]
-	WORD $0x4fbe1b94 // fmla v20.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb5 // fmla v21.4s, v29.4s, v30.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile11columnend
 	PCALIGN $32
 
@@ -13379,71 +14754,11 @@ tile11columnturn:
 	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
 	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -13614,8 +14929,8 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
 
@@ -13626,52 +14941,22 @@ tile10rowturn:
 	FMOVQ (R19), F22
 	FMOVQ 16(R19), F23
 	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R17), F28
-	WORD $0x3ce66a3d // ldr q29, [x17, x6]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12a1 // fmla v1.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1282 // fmla v2.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12a3 // fmla v3.4s, v21.4s, v29.s[0]
-	WORD $0x4f9e1284 // fmla v4.4s, v20.4s, v30.s[0]
-	WORD $0x4f9e12a5 // fmla v5.4s, v21.4s, v30.s[0]
-	WORD $0x4f9f1286 // fmla v6.4s, v20.4s, v31.s[0]
-	WORD $0x4f9f12a7 // fmla v7.4s, v21.4s, v31.s[0]
-	WORD $0x4fbc12c0 // fmla v0.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12e1 // fmla v1.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12c2 // fmla v2.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12e3 // fmla v3.4s, v23.4s, v29.s[1]
-	WORD $0x4fbe12c4 // fmla v4.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e5 // fmla v5.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12c6 // fmla v6.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b00 // fmla v0.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b21 // fmla v1.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b02 // fmla v2.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b23 // fmla v3.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b04 // fmla v4.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b25 // fmla v5.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b06 // fmla v6.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b27 // fmla v7.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b40 // fmla v0.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b61 // fmla v1.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b42 // fmla v2.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b63 // fmla v3.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b44 // fmla v4.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b65 // fmla v5.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b46 // fmla v6.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b67 // fmla v7.4s, v27.4s, v31.s[3]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
+	FMOVD (R17), F24
+	FMOVD (R17)(R6), F25
+	FMOVD (R17)(R7), F26
+	FMOVD (R17)(R8), F27
+	FMOVD (R17)(R9), F28
+	FMOVD (R17)(R10), F29
+	FMOVD (R17)(R11), F30
+	FMOVD (R17)(R12), F31
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a1284 // fmla v4.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a5 // fmla v5.4s, v21.4s, v26.s[0]
+	WORD $0x4f9b1286 // fmla v6.4s, v20.4s, v27.s[0]
+	WORD $0x4f9b12a7 // fmla v7.4s, v21.4s, v27.s[0]
 	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
 	WORD $0x4f9c12a9 // fmla v9.4s, v21.4s, v28.s[0]
 	WORD $0x4f9d128a // fmla v10.4s, v20.4s, v29.s[0]
@@ -13680,6 +14965,14 @@ tile10rowturn:
 	WORD $0x4f9e12ad // fmla v13.4s, v21.4s, v30.s[0]
 	WORD $0x4f9f128e // fmla v14.4s, v20.4s, v31.s[0]
 	WORD $0x4f9f12af // fmla v15.4s, v21.4s, v31.s[0]
+	WORD $0x4fb812c0 // fmla v0.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e1 // fmla v1.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912c2 // fmla v2.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e3 // fmla v3.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12c4 // fmla v4.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e5 // fmla v5.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12c6 // fmla v6.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
 	WORD $0x4fbc12c8 // fmla v8.4s, v22.4s, v28.s[1]
 	WORD $0x4fbc12e9 // fmla v9.4s, v23.4s, v28.s[1]
 	WORD $0x4fbd12ca // fmla v10.4s, v22.4s, v29.s[1]
@@ -13688,52 +14981,28 @@ tile10rowturn:
 	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
 	WORD $0x4fbf12ce // fmla v14.4s, v22.4s, v31.s[1]
 	WORD $0x4fbf12ef // fmla v15.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b08 // fmla v8.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b29 // fmla v9.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b0a // fmla v10.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b2b // fmla v11.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b0e // fmla v14.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2f // fmla v15.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b48 // fmla v8.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b69 // fmla v9.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b4a // fmla v10.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b6b // fmla v11.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b4c // fmla v12.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b6d // fmla v13.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x3cee6a3d // ldr q29, [x17, x14]
-	WORD $0x4f9c1290 // fmla v16.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12b1 // fmla v17.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1292 // fmla v18.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12b3 // fmla v19.4s, v21.4s, v29.s[0]
-	WORD $0x4fbc12d0 // fmla v16.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12f1 // fmla v17.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12d2 // fmla v18.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12f3 // fmla v19.4s, v23.4s, v29.s[1]
-	WORD $0x4f9c1b10 // fmla v16.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b31 // fmla v17.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b12 // fmla v18.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b33 // fmla v19.4s, v25.4s, v29.s[2]
-	WORD $0x4fbc1b50 // fmla v16.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b71 // fmla v17.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b52 // fmla v18.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b73 // fmla v19.4s, v27.4s, v29.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17)(R13), F24
+	FMOVD (R17)(R14), F25
+	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
+	WORD $0x4f991292 // fmla v18.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912b3 // fmla v19.4s, v21.4s, v25.s[0]
+	WORD $0x4fb812d0 // fmla v16.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812f1 // fmla v17.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912d2 // fmla v18.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912f3 // fmla v19.4s, v23.4s, v25.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile10columnend
 	PCALIGN $32
 
@@ -13792,65 +15061,11 @@ tile10columnturn:
 	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
 	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -14009,8 +15224,8 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
 
@@ -14021,105 +15236,63 @@ tile9rowturn:
 	FMOVQ (R19), F20
 	FMOVQ 16(R19), F21
 	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R17), F26
-	WORD $0x3ce66a3b // ldr q27, [x17, x6]
-	WORD $0x3ce76a3c // ldr q28, [x17, x7]
-	WORD $0x3ce86a3d // ldr q29, [x17, x8]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a1261 // fmla v1.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b1242 // fmla v2.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1244 // fmla v4.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1265 // fmla v5.4s, v19.4s, v28.s[0]
-	WORD $0x4f9d1246 // fmla v6.4s, v18.4s, v29.s[0]
-	WORD $0x4f9d1267 // fmla v7.4s, v19.4s, v29.s[0]
-	WORD $0x4f9e1248 // fmla v8.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1269 // fmla v9.4s, v19.4s, v30.s[0]
-	WORD $0x4f9f124a // fmla v10.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fba1280 // fmla v0.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a1 // fmla v1.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12a3 // fmla v3.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1284 // fmla v4.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12a5 // fmla v5.4s, v21.4s, v28.s[1]
-	WORD $0x4fbd1286 // fmla v6.4s, v20.4s, v29.s[1]
-	WORD $0x4fbd12a7 // fmla v7.4s, v21.4s, v29.s[1]
-	WORD $0x4fbe1288 // fmla v8.4s, v20.4s, v30.s[1]
-	WORD $0x4fbe12a9 // fmla v9.4s, v21.4s, v30.s[1]
-	WORD $0x4fbf128a // fmla v10.4s, v20.4s, v31.s[1]
-	WORD $0x4fbf12ab // fmla v11.4s, v21.4s, v31.s[1]
-	WORD $0x4f9a1ac0 // fmla v0.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1ae1 // fmla v1.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ac2 // fmla v2.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1ac6 // fmla v6.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae7 // fmla v7.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1ac8 // fmla v8.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aca // fmla v10.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
-	WORD $0x4fba1b00 // fmla v0.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b21 // fmla v1.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b02 // fmla v2.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b23 // fmla v3.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b25 // fmla v5.4s, v25.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbe1b08 // fmla v8.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b29 // fmla v9.4s, v25.4s, v30.s[3]
-	WORD $0x4fbf1b0a // fmla v10.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2b // fmla v11.4s, v25.4s, v31.s[3]
-	WORD $0x3ceb6a3a // ldr q26, [x17, x11]
-	WORD $0x3cec6a3b // ldr q27, [x17, x12]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a126d // fmla v13.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b124e // fmla v14.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b126f // fmla v15.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1250 // fmla v16.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1271 // fmla v17.4s, v19.4s, v28.s[0]
-	WORD $0x4fba128c // fmla v12.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12ad // fmla v13.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb128e // fmla v14.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12af // fmla v15.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1290 // fmla v16.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12b1 // fmla v17.4s, v21.4s, v28.s[1]
-	WORD $0x4f9a1acc // fmla v12.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ace // fmla v14.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ad0 // fmla v16.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	WORD $0x4fba1b0c // fmla v12.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b2d // fmla v13.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b0e // fmla v14.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b2f // fmla v15.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b31 // fmla v17.4s, v25.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F22
+	FMOVD (R17)(R6), F23
+	FMOVD (R17)(R7), F24
+	FMOVD (R17)(R8), F25
+	FMOVD (R17)(R9), F26
+	FMOVD (R17)(R10), F27
+	FMOVD (R17)(R11), F28
+	FMOVD (R17)(R12), F29
+	FMOVD (R17)(R13), F30
+	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
+	WORD $0x4f961261 // fmla v1.4s, v19.4s, v22.s[0]
+	WORD $0x4f971242 // fmla v2.4s, v18.4s, v23.s[0]
+	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
+	WORD $0x4f981244 // fmla v4.4s, v18.4s, v24.s[0]
+	WORD $0x4f981265 // fmla v5.4s, v19.4s, v24.s[0]
+	WORD $0x4f991246 // fmla v6.4s, v18.4s, v25.s[0]
+	WORD $0x4f991267 // fmla v7.4s, v19.4s, v25.s[0]
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1269 // fmla v9.4s, v19.4s, v26.s[0]
+	WORD $0x4f9b124a // fmla v10.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126b // fmla v11.4s, v19.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9d124e // fmla v14.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d126f // fmla v15.4s, v19.4s, v29.s[0]
+	WORD $0x4f9e1250 // fmla v16.4s, v18.4s, v30.s[0]
+	WORD $0x4f9e1271 // fmla v17.4s, v19.4s, v30.s[0]
+	WORD $0x4fb61280 // fmla v0.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612a1 // fmla v1.4s, v21.4s, v22.s[1]
+	WORD $0x4fb71282 // fmla v2.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a3 // fmla v3.4s, v21.4s, v23.s[1]
+	WORD $0x4fb81284 // fmla v4.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a5 // fmla v5.4s, v21.4s, v24.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fba1288 // fmla v8.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a9 // fmla v9.4s, v21.4s, v26.s[1]
+	WORD $0x4fbb128a // fmla v10.4s, v20.4s, v27.s[1]
+	WORD $0x4fbb12ab // fmla v11.4s, v21.4s, v27.s[1]
+	WORD $0x4fbc128c // fmla v12.4s, v20.4s, v28.s[1]
+	WORD $0x4fbc12ad // fmla v13.4s, v21.4s, v28.s[1]
+	WORD $0x4fbd128e // fmla v14.4s, v20.4s, v29.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe1290 // fmla v16.4s, v20.4s, v30.s[1]
+	WORD $0x4fbe12b1 // fmla v17.4s, v21.4s, v30.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile9columnend
 	PCALIGN $32
 
@@ -14174,61 +15347,11 @@ tile9columnturn:
 	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
 	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -14375,8 +15498,8 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
 
@@ -14387,96 +15510,58 @@ tile8rowturn:
 	FMOVQ (R19), F18
 	FMOVQ 16(R19), F19
 	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x3ce66a39 // ldr q25, [x17, x6]
-	WORD $0x3ce76a3a // ldr q26, [x17, x7]
-	WORD $0x3ce86a3b // ldr q27, [x17, x8]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4f981221 // fmla v1.4s, v17.4s, v24.s[0]
-	WORD $0x4f991202 // fmla v2.4s, v16.4s, v25.s[0]
-	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
-	WORD $0x4f9a1204 // fmla v4.4s, v16.4s, v26.s[0]
-	WORD $0x4f9a1225 // fmla v5.4s, v17.4s, v26.s[0]
-	WORD $0x4f9b1206 // fmla v6.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1227 // fmla v7.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1229 // fmla v9.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d120a // fmla v10.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d122b // fmla v11.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e120c // fmla v12.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122d // fmla v13.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122f // fmla v15.4s, v17.4s, v31.s[0]
-	WORD $0x4fb81240 // fmla v0.4s, v18.4s, v24.s[1]
-	WORD $0x4fb81261 // fmla v1.4s, v19.4s, v24.s[1]
-	WORD $0x4fb91242 // fmla v2.4s, v18.4s, v25.s[1]
-	WORD $0x4fb91263 // fmla v3.4s, v19.4s, v25.s[1]
-	WORD $0x4fba1244 // fmla v4.4s, v18.4s, v26.s[1]
-	WORD $0x4fba1265 // fmla v5.4s, v19.4s, v26.s[1]
-	WORD $0x4fbb1246 // fmla v6.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
-	WORD $0x4fbc1248 // fmla v8.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1269 // fmla v9.4s, v19.4s, v28.s[1]
-	WORD $0x4fbd124a // fmla v10.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd126b // fmla v11.4s, v19.4s, v29.s[1]
-	WORD $0x4fbe124c // fmla v12.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126d // fmla v13.4s, v19.4s, v30.s[1]
-	WORD $0x4fbf124e // fmla v14.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126f // fmla v15.4s, v19.4s, v31.s[1]
-	WORD $0x4f981a80 // fmla v0.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa1 // fmla v1.4s, v21.4s, v24.s[2]
-	WORD $0x4f991a82 // fmla v2.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
-	WORD $0x4f9a1a84 // fmla v4.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aa5 // fmla v5.4s, v21.4s, v26.s[2]
-	WORD $0x4f9b1a86 // fmla v6.4s, v20.4s, v27.s[2]
-	WORD $0x4f9b1aa7 // fmla v7.4s, v21.4s, v27.s[2]
-	WORD $0x4f9c1a88 // fmla v8.4s, v20.4s, v28.s[2]
-	WORD $0x4f9c1aa9 // fmla v9.4s, v21.4s, v28.s[2]
-	WORD $0x4f9d1a8a // fmla v10.4s, v20.4s, v29.s[2]
-	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
-	WORD $0x4f9e1a8c // fmla v12.4s, v20.4s, v30.s[2]
-	WORD $0x4f9e1aad // fmla v13.4s, v21.4s, v30.s[2]
-	WORD $0x4f9f1a8e // fmla v14.4s, v20.4s, v31.s[2]
-	WORD $0x4f9f1aaf // fmla v15.4s, v21.4s, v31.s[2]
-	WORD $0x4fb81ac0 // fmla v0.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae1 // fmla v1.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91ac2 // fmla v2.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae3 // fmla v3.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae5 // fmla v5.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1ac6 // fmla v6.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
-	WORD $0x4fbc1ac8 // fmla v8.4s, v22.4s, v28.s[3]
-	WORD $0x4fbc1ae9 // fmla v9.4s, v23.4s, v28.s[3]
-	WORD $0x4fbd1aca // fmla v10.4s, v22.4s, v29.s[3]
-	WORD $0x4fbd1aeb // fmla v11.4s, v23.4s, v29.s[3]
-	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
-	WORD $0x4fbe1aed // fmla v13.4s, v23.4s, v30.s[3]
-	WORD $0x4fbf1ace // fmla v14.4s, v22.4s, v31.s[3]
-	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F20
+	FMOVD (R17)(R6), F21
+	FMOVD (R17)(R7), F22
+	FMOVD (R17)(R8), F23
+	FMOVD (R17)(R9), F24
+	FMOVD (R17)(R10), F25
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	WORD $0x4f971227 // fmla v7.4s, v17.4s, v23.s[0]
+	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
+	WORD $0x4f981229 // fmla v9.4s, v17.4s, v24.s[0]
+	WORD $0x4f99120a // fmla v10.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122b // fmla v11.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a120c // fmla v12.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a122d // fmla v13.4s, v17.4s, v26.s[0]
+	WORD $0x4f9b120e // fmla v14.4s, v16.4s, v27.s[0]
+	WORD $0x4f9b122f // fmla v15.4s, v17.4s, v27.s[0]
+	WORD $0x4fb41240 // fmla v0.4s, v18.4s, v20.s[1]
+	WORD $0x4fb41261 // fmla v1.4s, v19.4s, v20.s[1]
+	WORD $0x4fb51242 // fmla v2.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51263 // fmla v3.4s, v19.4s, v21.s[1]
+	WORD $0x4fb61244 // fmla v4.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61265 // fmla v5.4s, v19.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb81248 // fmla v8.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81269 // fmla v9.4s, v19.4s, v24.s[1]
+	WORD $0x4fb9124a // fmla v10.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126b // fmla v11.4s, v19.4s, v25.s[1]
+	WORD $0x4fba124c // fmla v12.4s, v18.4s, v26.s[1]
+	WORD $0x4fba126d // fmla v13.4s, v19.4s, v26.s[1]
+	WORD $0x4fbb124e // fmla v14.4s, v18.4s, v27.s[1]
+	WORD $0x4fbb126f // fmla v15.4s, v19.4s, v27.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile8columnend
 	PCALIGN $32
 
@@ -14525,55 +15610,11 @@ tile8columnturn:
 	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
 	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -14708,8 +15749,8 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
 
@@ -14720,87 +15761,53 @@ tile7rowturn:
 	FMOVQ (R19), F16
 	FMOVQ 16(R19), F17
 	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x3ce66a37 // ldr q23, [x17, x6]
-	WORD $0x3ce76a38 // ldr q24, [x17, x7]
-	WORD $0x3ce86a39 // ldr q25, [x17, x8]
-	WORD $0x3ce96a3a // ldr q26, [x17, x9]
-	WORD $0x3cea6a3b // ldr q27, [x17, x10]
-	WORD $0x3ceb6a3c // ldr q28, [x17, x11]
-	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
-	WORD $0x4f9611e1 // fmla v1.4s, v15.4s, v22.s[0]
-	WORD $0x4f9711c2 // fmla v2.4s, v14.4s, v23.s[0]
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-	WORD $0x4f9811c4 // fmla v4.4s, v14.4s, v24.s[0]
-	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
-	WORD $0x4f9911c6 // fmla v6.4s, v14.4s, v25.s[0]
-	WORD $0x4f9911e7 // fmla v7.4s, v15.4s, v25.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a11e9 // fmla v9.4s, v15.4s, v26.s[0]
-	WORD $0x4f9b11ca // fmla v10.4s, v14.4s, v27.s[0]
-	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
-	WORD $0x4f9c11cc // fmla v12.4s, v14.4s, v28.s[0]
-	WORD $0x4f9c11ed // fmla v13.4s, v15.4s, v28.s[0]
-	WORD $0x4fb61200 // fmla v0.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61221 // fmla v1.4s, v17.4s, v22.s[1]
-	WORD $0x4fb71202 // fmla v2.4s, v16.4s, v23.s[1]
-	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
-	WORD $0x4fb81204 // fmla v4.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81225 // fmla v5.4s, v17.4s, v24.s[1]
-	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-	WORD $0x4fba1208 // fmla v8.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1229 // fmla v9.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4fbc120c // fmla v12.4s, v16.4s, v28.s[1]
-	WORD $0x4fbc122d // fmla v13.4s, v17.4s, v28.s[1]
-	WORD $0x4f961a40 // fmla v0.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a61 // fmla v1.4s, v19.4s, v22.s[2]
-	WORD $0x4f971a42 // fmla v2.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
-	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a65 // fmla v5.4s, v19.4s, v24.s[2]
-	WORD $0x4f991a46 // fmla v6.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a67 // fmla v7.4s, v19.4s, v25.s[2]
-	WORD $0x4f9a1a48 // fmla v8.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a69 // fmla v9.4s, v19.4s, v26.s[2]
-	WORD $0x4f9b1a4a // fmla v10.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
-	WORD $0x4f9c1a4c // fmla v12.4s, v18.4s, v28.s[2]
-	WORD $0x4f9c1a6d // fmla v13.4s, v19.4s, v28.s[2]
-	WORD $0x4fb61a80 // fmla v0.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa1 // fmla v1.4s, v21.4s, v22.s[3]
-	WORD $0x4fb71a82 // fmla v2.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aa3 // fmla v3.4s, v21.4s, v23.s[3]
-	WORD $0x4fb81a84 // fmla v4.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aa5 // fmla v5.4s, v21.4s, v24.s[3]
-	WORD $0x4fb91a86 // fmla v6.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
-	WORD $0x4fba1a88 // fmla v8.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1aa9 // fmla v9.4s, v21.4s, v26.s[3]
-	WORD $0x4fbb1a8a // fmla v10.4s, v20.4s, v27.s[3]
-	WORD $0x4fbb1aab // fmla v11.4s, v21.4s, v27.s[3]
-	WORD $0x4fbc1a8c // fmla v12.4s, v20.4s, v28.s[3]
-	WORD $0x4fbc1aad // fmla v13.4s, v21.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F18
+	FMOVD (R17)(R6), F19
+	FMOVD (R17)(R7), F20
+	FMOVD (R17)(R8), F21
+	FMOVD (R17)(R9), F22
+	FMOVD (R17)(R10), F23
+	FMOVD (R17)(R11), F24
+	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e1 // fmla v1.4s, v15.4s, v18.s[0]
+	WORD $0x4f9311c2 // fmla v2.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411c4 // fmla v4.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e5 // fmla v5.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
+	WORD $0x4f9511e7 // fmla v7.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611c8 // fmla v8.4s, v14.4s, v22.s[0]
+	WORD $0x4f9611e9 // fmla v9.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711ca // fmla v10.4s, v14.4s, v23.s[0]
+	WORD $0x4f9711eb // fmla v11.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811cc // fmla v12.4s, v14.4s, v24.s[0]
+	WORD $0x4f9811ed // fmla v13.4s, v15.4s, v24.s[0]
+	WORD $0x4fb21200 // fmla v0.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21221 // fmla v1.4s, v17.4s, v18.s[1]
+	WORD $0x4fb31202 // fmla v2.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31223 // fmla v3.4s, v17.4s, v19.s[1]
+	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41225 // fmla v5.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61208 // fmla v8.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61229 // fmla v9.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7120a // fmla v10.4s, v16.4s, v23.s[1]
+	WORD $0x4fb7122b // fmla v11.4s, v17.4s, v23.s[1]
+	WORD $0x4fb8120c // fmla v12.4s, v16.4s, v24.s[1]
+	WORD $0x4fb8122d // fmla v13.4s, v17.4s, v24.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile7columnend
 	PCALIGN $32
 
@@ -14847,53 +15854,11 @@ tile7columnturn:
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -15016,8 +15981,8 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -15028,78 +15993,48 @@ tile6rowturn:
 	FMOVQ (R19), F14
 	FMOVQ 16(R19), F15
 	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x3ce66a35 // ldr q21, [x17, x6]
-	WORD $0x3ce76a36 // ldr q22, [x17, x7]
-	WORD $0x3ce86a37 // ldr q23, [x17, x8]
-	WORD $0x3ce96a38 // ldr q24, [x17, x9]
-	WORD $0x3cea6a39 // ldr q25, [x17, x10]
-	WORD $0x4f941180 // fmla v0.4s, v12.4s, v20.s[0]
-	WORD $0x4f9411a1 // fmla v1.4s, v13.4s, v20.s[0]
-	WORD $0x4f951182 // fmla v2.4s, v12.4s, v21.s[0]
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4f961184 // fmla v4.4s, v12.4s, v22.s[0]
-	WORD $0x4f9611a5 // fmla v5.4s, v13.4s, v22.s[0]
-	WORD $0x4f971186 // fmla v6.4s, v12.4s, v23.s[0]
-	WORD $0x4f9711a7 // fmla v7.4s, v13.4s, v23.s[0]
-	WORD $0x4f981188 // fmla v8.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a9 // fmla v9.4s, v13.4s, v24.s[0]
-	WORD $0x4f99118a // fmla v10.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	WORD $0x4fb411c0 // fmla v0.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e1 // fmla v1.4s, v15.4s, v20.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb511e3 // fmla v3.4s, v15.4s, v21.s[1]
-	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
-	WORD $0x4fb611e5 // fmla v5.4s, v15.4s, v22.s[1]
-	WORD $0x4fb711c6 // fmla v6.4s, v14.4s, v23.s[1]
-	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
-	WORD $0x4fb811c8 // fmla v8.4s, v14.4s, v24.s[1]
-	WORD $0x4fb811e9 // fmla v9.4s, v15.4s, v24.s[1]
-	WORD $0x4fb911ca // fmla v10.4s, v14.4s, v25.s[1]
-	WORD $0x4fb911eb // fmla v11.4s, v15.4s, v25.s[1]
-	WORD $0x4f941a00 // fmla v0.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
-	WORD $0x4f951a02 // fmla v2.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f971a06 // fmla v6.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a27 // fmla v7.4s, v17.4s, v23.s[2]
-	WORD $0x4f981a08 // fmla v8.4s, v16.4s, v24.s[2]
-	WORD $0x4f981a29 // fmla v9.4s, v17.4s, v24.s[2]
-	WORD $0x4f991a0a // fmla v10.4s, v16.4s, v25.s[2]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	WORD $0x4fb41a40 // fmla v0.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a61 // fmla v1.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a63 // fmla v3.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a44 // fmla v4.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a65 // fmla v5.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb81a48 // fmla v8.4s, v18.4s, v24.s[3]
-	WORD $0x4fb81a69 // fmla v9.4s, v19.4s, v24.s[3]
-	WORD $0x4fb91a4a // fmla v10.4s, v18.4s, v25.s[3]
-	WORD $0x4fb91a6b // fmla v11.4s, v19.4s, v25.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F16
+	FMOVD (R17)(R6), F17
+	FMOVD (R17)(R7), F18
+	FMOVD (R17)(R8), F19
+	FMOVD (R17)(R9), F20
+	FMOVD (R17)(R10), F21
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f921184 // fmla v4.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a5 // fmla v5.4s, v13.4s, v18.s[0]
+	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a7 // fmla v7.4s, v13.4s, v19.s[0]
+	WORD $0x4f941188 // fmla v8.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a9 // fmla v9.4s, v13.4s, v20.s[0]
+	WORD $0x4f95118a // fmla v10.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511ab // fmla v11.4s, v13.4s, v21.s[0]
+	WORD $0x4fb011c0 // fmla v0.4s, v14.4s, v16.s[1]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4fb111c2 // fmla v2.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111e3 // fmla v3.4s, v15.4s, v17.s[1]
+	WORD $0x4fb211c4 // fmla v4.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e5 // fmla v5.4s, v15.4s, v18.s[1]
+	WORD $0x4fb311c6 // fmla v6.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e7 // fmla v7.4s, v15.4s, v19.s[1]
+	WORD $0x4fb411c8 // fmla v8.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e9 // fmla v9.4s, v15.4s, v20.s[1]
+	WORD $0x4fb511ca // fmla v10.4s, v14.4s, v21.s[1]
+	WORD $0x4fb511eb // fmla v11.4s, v15.4s, v21.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -15140,47 +16075,11 @@ tile6columnturn:
 	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
 	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -15291,8 +16190,8 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -15303,69 +16202,43 @@ tile5rowturn:
 	FMOVQ (R19), F12
 	FMOVQ 16(R19), F13
 	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x3ce66a33 // ldr q19, [x17, x6]
-	WORD $0x3ce76a34 // ldr q20, [x17, x7]
-	WORD $0x3ce86a35 // ldr q21, [x17, x8]
-	WORD $0x3ce96a36 // ldr q22, [x17, x9]
-	WORD $0x4f921140 // fmla v0.4s, v10.4s, v18.s[0]
-	WORD $0x4f921161 // fmla v1.4s, v11.4s, v18.s[0]
-	WORD $0x4f931142 // fmla v2.4s, v10.4s, v19.s[0]
-	WORD $0x4f931163 // fmla v3.4s, v11.4s, v19.s[0]
-	WORD $0x4f941144 // fmla v4.4s, v10.4s, v20.s[0]
-	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x4f951146 // fmla v6.4s, v10.4s, v21.s[0]
-	WORD $0x4f951167 // fmla v7.4s, v11.4s, v21.s[0]
-	WORD $0x4f961148 // fmla v8.4s, v10.4s, v22.s[0]
-	WORD $0x4f961169 // fmla v9.4s, v11.4s, v22.s[0]
-	WORD $0x4fb21180 // fmla v0.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a1 // fmla v1.4s, v13.4s, v18.s[1]
-	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
-	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
-	WORD $0x4fb41184 // fmla v4.4s, v12.4s, v20.s[1]
-	WORD $0x4fb411a5 // fmla v5.4s, v13.4s, v20.s[1]
-	WORD $0x4fb51186 // fmla v6.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
-	WORD $0x4fb61188 // fmla v8.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a9 // fmla v9.4s, v13.4s, v22.s[1]
-	WORD $0x4f9219c0 // fmla v0.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e1 // fmla v1.4s, v15.4s, v18.s[2]
-	WORD $0x4f9319c2 // fmla v2.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e3 // fmla v3.4s, v15.4s, v19.s[2]
-	WORD $0x4f9419c4 // fmla v4.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e5 // fmla v5.4s, v15.4s, v20.s[2]
-	WORD $0x4f9519c6 // fmla v6.4s, v14.4s, v21.s[2]
-	WORD $0x4f9519e7 // fmla v7.4s, v15.4s, v21.s[2]
-	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
-	WORD $0x4f9619e9 // fmla v9.4s, v15.4s, v22.s[2]
-	WORD $0x4fb21a00 // fmla v0.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a21 // fmla v1.4s, v17.4s, v18.s[3]
-	WORD $0x4fb31a02 // fmla v2.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a23 // fmla v3.4s, v17.4s, v19.s[3]
-	WORD $0x4fb41a04 // fmla v4.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a25 // fmla v5.4s, v17.4s, v20.s[3]
-	WORD $0x4fb51a06 // fmla v6.4s, v16.4s, v21.s[3]
-	WORD $0x4fb51a27 // fmla v7.4s, v17.4s, v21.s[3]
-	WORD $0x4fb61a08 // fmla v8.4s, v16.4s, v22.s[3]
-	WORD $0x4fb61a29 // fmla v9.4s, v17.4s, v22.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F14
+	FMOVD (R17)(R6), F15
+	FMOVD (R17)(R7), F16
+	FMOVD (R17)(R8), F17
+	FMOVD (R17)(R9), F18
+	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1161 // fmla v1.4s, v11.4s, v14.s[0]
+	WORD $0x4f8f1142 // fmla v2.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
+	WORD $0x4f911167 // fmla v7.4s, v11.4s, v17.s[0]
+	WORD $0x4f921148 // fmla v8.4s, v10.4s, v18.s[0]
+	WORD $0x4f921169 // fmla v9.4s, v11.4s, v18.s[0]
+	WORD $0x4fae1180 // fmla v0.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
+	WORD $0x4faf1182 // fmla v2.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a3 // fmla v3.4s, v13.4s, v15.s[1]
+	WORD $0x4fb01184 // fmla v4.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a5 // fmla v5.4s, v13.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb21188 // fmla v8.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a9 // fmla v9.4s, v13.4s, v18.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -15402,43 +16275,11 @@ tile5columnturn:
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -15537,8 +16378,8 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -15549,60 +16390,38 @@ tile4rowturn:
 	FMOVQ (R19), F10
 	FMOVQ 16(R19), F11
 	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x3ce66a31 // ldr q17, [x17, x6]
-	WORD $0x3ce76a32 // ldr q18, [x17, x7]
-	WORD $0x3ce86a33 // ldr q19, [x17, x8]
-	WORD $0x4f901100 // fmla v0.4s, v8.4s, v16.s[0]
-	WORD $0x4f901121 // fmla v1.4s, v9.4s, v16.s[0]
-	WORD $0x4f911102 // fmla v2.4s, v8.4s, v17.s[0]
-	WORD $0x4f911123 // fmla v3.4s, v9.4s, v17.s[0]
-	WORD $0x4f921104 // fmla v4.4s, v8.4s, v18.s[0]
-	WORD $0x4f921125 // fmla v5.4s, v9.4s, v18.s[0]
-	WORD $0x4f931106 // fmla v6.4s, v8.4s, v19.s[0]
-	WORD $0x4f931127 // fmla v7.4s, v9.4s, v19.s[0]
-	WORD $0x4fb01140 // fmla v0.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01161 // fmla v1.4s, v11.4s, v16.s[1]
-	WORD $0x4fb11142 // fmla v2.4s, v10.4s, v17.s[1]
-	WORD $0x4fb11163 // fmla v3.4s, v11.4s, v17.s[1]
-	WORD $0x4fb21144 // fmla v4.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31146 // fmla v6.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31167 // fmla v7.4s, v11.4s, v19.s[1]
-	WORD $0x4f901980 // fmla v0.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a1 // fmla v1.4s, v13.4s, v16.s[2]
-	WORD $0x4f911982 // fmla v2.4s, v12.4s, v17.s[2]
-	WORD $0x4f9119a3 // fmla v3.4s, v13.4s, v17.s[2]
-	WORD $0x4f921984 // fmla v4.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a5 // fmla v5.4s, v13.4s, v18.s[2]
-	WORD $0x4f931986 // fmla v6.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a7 // fmla v7.4s, v13.4s, v19.s[2]
-	WORD $0x4fb019c0 // fmla v0.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e1 // fmla v1.4s, v15.4s, v16.s[3]
-	WORD $0x4fb119c2 // fmla v2.4s, v14.4s, v17.s[3]
-	WORD $0x4fb119e3 // fmla v3.4s, v15.4s, v17.s[3]
-	WORD $0x4fb219c4 // fmla v4.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e5 // fmla v5.4s, v15.4s, v18.s[3]
-	WORD $0x4fb319c6 // fmla v6.4s, v14.4s, v19.s[3]
-	WORD $0x4fb319e7 // fmla v7.4s, v15.4s, v19.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F12
+	FMOVD (R17)(R6), F13
+	FMOVD (R17)(R7), F14
+	FMOVD (R17)(R8), F15
+	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8e1104 // fmla v4.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1125 // fmla v5.4s, v9.4s, v14.s[0]
+	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
+	WORD $0x4f8f1127 // fmla v7.4s, v9.4s, v15.s[0]
+	WORD $0x4fac1140 // fmla v0.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1142 // fmla v2.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1163 // fmla v3.4s, v11.4s, v13.s[1]
+	WORD $0x4fae1144 // fmla v4.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1165 // fmla v5.4s, v11.4s, v14.s[1]
+	WORD $0x4faf1146 // fmla v6.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1167 // fmla v7.4s, v11.4s, v15.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -15633,37 +16452,11 @@ tile4columnturn:
 	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
 	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -15750,8 +16543,8 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -15762,51 +16555,33 @@ tile3rowturn:
 	FMOVQ (R19), F8
 	FMOVQ 16(R19), F9
 	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x3ce66a2f // ldr q15, [x17, x6]
-	WORD $0x3ce76a30 // ldr q16, [x17, x7]
-	WORD $0x4f8e10c0 // fmla v0.4s, v6.4s, v14.s[0]
-	WORD $0x4f8e10e1 // fmla v1.4s, v7.4s, v14.s[0]
-	WORD $0x4f8f10c2 // fmla v2.4s, v6.4s, v15.s[0]
-	WORD $0x4f8f10e3 // fmla v3.4s, v7.4s, v15.s[0]
-	WORD $0x4f9010c4 // fmla v4.4s, v6.4s, v16.s[0]
-	WORD $0x4f9010e5 // fmla v5.4s, v7.4s, v16.s[0]
-	WORD $0x4fae1100 // fmla v0.4s, v8.4s, v14.s[1]
-	WORD $0x4fae1121 // fmla v1.4s, v9.4s, v14.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4faf1123 // fmla v3.4s, v9.4s, v15.s[1]
-	WORD $0x4fb01104 // fmla v4.4s, v8.4s, v16.s[1]
-	WORD $0x4fb01125 // fmla v5.4s, v9.4s, v16.s[1]
-	WORD $0x4f8e1940 // fmla v0.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1961 // fmla v1.4s, v11.4s, v14.s[2]
-	WORD $0x4f8f1942 // fmla v2.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1963 // fmla v3.4s, v11.4s, v15.s[2]
-	WORD $0x4f901944 // fmla v4.4s, v10.4s, v16.s[2]
-	WORD $0x4f901965 // fmla v5.4s, v11.4s, v16.s[2]
-	WORD $0x4fae1980 // fmla v0.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a1 // fmla v1.4s, v13.4s, v14.s[3]
-	WORD $0x4faf1982 // fmla v2.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a3 // fmla v3.4s, v13.4s, v15.s[3]
-	WORD $0x4fb01984 // fmla v4.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a5 // fmla v5.4s, v13.4s, v16.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F10
+	FMOVD (R17)(R6), F11
+	FMOVD (R17)(R7), F12
+	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e1 // fmla v1.4s, v7.4s, v10.s[0]
+	WORD $0x4f8b10c2 // fmla v2.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
+	WORD $0x4f8c10c4 // fmla v4.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e5 // fmla v5.4s, v7.4s, v12.s[0]
+	WORD $0x4faa1100 // fmla v0.4s, v8.4s, v10.s[1]
+	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
+	WORD $0x4fab1102 // fmla v2.4s, v8.4s, v11.s[1]
+	WORD $0x4fab1123 // fmla v3.4s, v9.4s, v11.s[1]
+	WORD $0x4fac1104 // fmla v4.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1125 // fmla v5.4s, v9.4s, v12.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -15835,35 +16610,11 @@ tile3columnturn:
 	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -15938,8 +16689,8 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -15950,42 +16701,28 @@ tile2rowturn:
 	FMOVQ (R19), F6
 	FMOVQ 16(R19), F7
 	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x3ce66a2d // ldr q13, [x17, x6]
-	WORD $0x4f8c1080 // fmla v0.4s, v4.4s, v12.s[0]
-	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
-	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
-	WORD $0x4f8d10a3 // fmla v3.4s, v5.4s, v13.s[0]
-	WORD $0x4fac10c0 // fmla v0.4s, v6.4s, v12.s[1]
-	WORD $0x4fac10e1 // fmla v1.4s, v7.4s, v12.s[1]
-	WORD $0x4fad10c2 // fmla v2.4s, v6.4s, v13.s[1]
-	WORD $0x4fad10e3 // fmla v3.4s, v7.4s, v13.s[1]
-	WORD $0x4f8c1900 // fmla v0.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1921 // fmla v1.4s, v9.4s, v12.s[2]
-	WORD $0x4f8d1902 // fmla v2.4s, v8.4s, v13.s[2]
-	WORD $0x4f8d1923 // fmla v3.4s, v9.4s, v13.s[2]
-	WORD $0x4fac1940 // fmla v0.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1961 // fmla v1.4s, v11.4s, v12.s[3]
-	WORD $0x4fad1942 // fmla v2.4s, v10.4s, v13.s[3]
-	WORD $0x4fad1963 // fmla v3.4s, v11.4s, v13.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F8
+	FMOVD (R17)(R6), F9
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
+	WORD $0x4f891082 // fmla v2.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
+	WORD $0x4fa810c0 // fmla v0.4s, v6.4s, v8.s[1]
+	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
+	WORD $0x4fa910c2 // fmla v2.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e3 // fmla v3.4s, v7.4s, v9.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -16008,29 +16745,11 @@ tile2columnturn:
 	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
 	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -16093,8 +16812,8 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -16105,33 +16824,23 @@ tile1rowturn:
 	FMOVQ (R19), F4
 	FMOVQ 16(R19), F5
 	ADD R4, R19, R19
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1040 // fmla v0.4s, v2.4s, v10.s[0]
-	WORD $0x4f8a1061 // fmla v1.4s, v3.4s, v10.s[0]
-	WORD $0x4faa1080 // fmla v0.4s, v4.4s, v10.s[1]
-	WORD $0x4faa10a1 // fmla v1.4s, v5.4s, v10.s[1]
-	WORD $0x4f8a18c0 // fmla v0.4s, v6.4s, v10.s[2]
-	WORD $0x4f8a18e1 // fmla v1.4s, v7.4s, v10.s[2]
-	WORD $0x4faa1900 // fmla v0.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1921 // fmla v1.4s, v9.4s, v10.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F6
+	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61080 // fmla v0.4s, v4.4s, v6.s[1]
+	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -16150,25 +16859,11 @@ tile1columnturn:
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -16667,8 +17362,8 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
 
@@ -16679,123 +17374,73 @@ tile11rowturn:
 	FMOVQ (R19), F24
 	FMOVQ 16(R19), F25
 	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R19), F28
-	FMOVQ 16(R19), F29
-	ADD R4, R19, R19
-	FMOVQ (R17), F30
-	WORD $0x3ce66a3f // ldr q31, [x17, x6]
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e1 // fmla v1.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c2 // fmla v2.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1300 // fmla v0.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1321 // fmla v1.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1302 // fmla v2.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1323 // fmla v3.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b40 // fmla v0.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b61 // fmla v1.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b42 // fmla v2.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b63 // fmla v3.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b80 // fmla v0.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba1 // fmla v1.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b82 // fmla v2.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba3 // fmla v3.4s, v29.4s, v31.s[3]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12e5 // fmla v5.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12c6 // fmla v6.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1304 // fmla v4.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1325 // fmla v5.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1306 // fmla v6.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1327 // fmla v7.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b44 // fmla v4.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b46 // fmla v6.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b67 // fmla v7.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b84 // fmla v4.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba5 // fmla v5.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b86 // fmla v6.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba7 // fmla v7.4s, v29.4s, v31.s[3]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
+	FMOVD (R17), F26
+	FMOVD (R17)(R6), F27
+	FMOVD (R17)(R7), F28
+	FMOVD (R17)(R8), F29
+	FMOVD (R17)(R9), F30
+	FMOVD (R17)(R10), F31
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e1 // fmla v1.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12c2 // fmla v2.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12c4 // fmla v4.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12e5 // fmla v5.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12c6 // fmla v6.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
 	WORD $0x4f9f12ca // fmla v10.4s, v22.4s, v31.s[0]
 	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
+	WORD $0x4fba1300 // fmla v0.4s, v24.4s, v26.s[1]
+	WORD $0x4fba1321 // fmla v1.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb1302 // fmla v2.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb1323 // fmla v3.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1304 // fmla v4.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1325 // fmla v5.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1306 // fmla v6.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1327 // fmla v7.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1308 // fmla v8.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1329 // fmla v9.4s, v25.4s, v30.s[1]
 	WORD $0x4fbf130a // fmla v10.4s, v24.4s, v31.s[1]
 	WORD $0x4fbf132b // fmla v11.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4a // fmla v10.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6b // fmla v11.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b88 // fmla v8.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba9 // fmla v9.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12ed // fmla v13.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12ce // fmla v14.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe130c // fmla v12.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe132d // fmla v13.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf130e // fmla v14.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf132f // fmla v15.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b4c // fmla v12.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b4e // fmla v14.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b6f // fmla v15.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b8c // fmla v12.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bad // fmla v13.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b8e // fmla v14.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1baf // fmla v15.4s, v29.4s, v31.s[3]
-	WORD $0x3ced6a3e // ldr q30, [x17, x13]
-	WORD $0x3cee6a3f // ldr q31, [x17, x14]
-	WORD $0x4f9e12d0 // fmla v16.4s, v22.4s, v30.s[0]
-	WORD $0x4f9e12f1 // fmla v17.4s, v23.4s, v30.s[0]
-	WORD $0x4f9f12d2 // fmla v18.4s, v22.4s, v31.s[0]
-	WORD $0x4f9f12f3 // fmla v19.4s, v23.4s, v31.s[0]
-	WORD $0x4fbe1310 // fmla v16.4s, v24.4s, v30.s[1]
-	WORD $0x4fbe1331 // fmla v17.4s, v25.4s, v30.s[1]
-	WORD $0x4fbf1312 // fmla v18.4s, v24.4s, v31.s[1]
-	WORD $0x4fbf1333 // fmla v19.4s, v25.4s, v31.s[1]
-	WORD $0x4f9e1b50 // fmla v16.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
-	WORD $0x4f9f1b52 // fmla v18.4s, v26.4s, v31.s[2]
-	WORD $0x4f9f1b73 // fmla v19.4s, v27.4s, v31.s[2]
-	WORD $0x4fbe1b90 // fmla v16.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb1 // fmla v17.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b92 // fmla v18.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb3 // fmla v19.4s, v29.4s, v31.s[3]
-	WORD $0x3cef6a3e // ldr q30, [x17, x15]
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	FMOVD (R17)(R13), F28
+	FMOVD (R17)(R14), F29
+	FMOVD (R17)(R15), F30
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12ed // fmla v13.4s, v23.4s, v26.s[0]
+	WORD $0x4f9b12ce // fmla v14.4s, v22.4s, v27.s[0]
+	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
+	WORD $0x4f9c12d0 // fmla v16.4s, v22.4s, v28.s[0]
+	WORD $0x4f9c12f1 // fmla v17.4s, v23.4s, v28.s[0]
+	WORD $0x4f9d12d2 // fmla v18.4s, v22.4s, v29.s[0]
+	WORD $0x4f9d12f3 // fmla v19.4s, v23.4s, v29.s[0]
 	WORD $0x4f9e12d4 // fmla v20.4s, v22.4s, v30.s[0]
 	WORD $0x4f9e12f5 // fmla v21.4s, v23.4s, v30.s[0]
+	WORD $0x4fba130c // fmla v12.4s, v24.4s, v26.s[1]
+	WORD $0x4fba132d // fmla v13.4s, v25.4s, v26.s[1]
+	WORD $0x4fbb130e // fmla v14.4s, v24.4s, v27.s[1]
+	WORD $0x4fbb132f // fmla v15.4s, v25.4s, v27.s[1]
+	WORD $0x4fbc1310 // fmla v16.4s, v24.4s, v28.s[1]
+	WORD $0x4fbc1331 // fmla v17.4s, v25.4s, v28.s[1]
+	WORD $0x4fbd1312 // fmla v18.4s, v24.4s, v29.s[1]
+	WORD $0x4fbd1333 // fmla v19.4s, v25.4s, v29.s[1]
 	WORD $0x4fbe1314 // fmla v20.4s, v24.4s, v30.s[1]
 	WORD $0x4fbe1335 // fmla v21.4s, v25.4s, v30.s[1]
-	WORD $0x4f9e1b54 // fmla v20.4s, v26.4s, v30.s[2]
-	WORD $0x4f9e1b75 // fmla v21.4s, v27.4s, v30.s[2]
-	WORD $0x4fbe1b94 // fmla v20.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bb5 // fmla v21.4s, v29.4s, v30.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile11rowturn
 
 tile11rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile11columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile11columnend
 	PCALIGN $32
 
@@ -16860,71 +17505,11 @@ tile11columnturn:
 	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
 	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x4f9812c0 // fmla v0.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e1 // fmla v1.4s, v23.4s, v24.s[0]
-	WORD $0x4fb812c2 // fmla v2.4s, v22.4s, v24.s[1]
-	WORD $0x4fb812e3 // fmla v3.4s, v23.4s, v24.s[1]
-	WORD $0x4f981ac4 // fmla v4.4s, v22.4s, v24.s[2]
-	WORD $0x4f981ae5 // fmla v5.4s, v23.4s, v24.s[2]
-	WORD $0x4fb81ac6 // fmla v6.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae7 // fmla v7.4s, v23.4s, v24.s[3]
-	FMOVQ 16(R17), F25
-	WORD $0x4f9912c8 // fmla v8.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ca // fmla v10.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912eb // fmla v11.4s, v23.4s, v25.s[1]
-	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91ace // fmla v14.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91aef // fmla v15.4s, v23.4s, v25.s[3]
-	FMOVD 32(R17), F26
-	WORD $0x4f9a12d0 // fmla v16.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12f1 // fmla v17.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12d2 // fmla v18.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12f3 // fmla v19.4s, v23.4s, v26.s[1]
-	FMOVS 40(R17), F27
-	WORD $0x4f9b12d4 // fmla v20.4s, v22.4s, v27.s[0]
-	WORD $0x4f9b12f5 // fmla v21.4s, v23.4s, v27.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile11columnturn
 
 tile11columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -17118,8 +17703,8 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
 
@@ -17130,52 +17715,22 @@ tile10rowturn:
 	FMOVQ (R19), F22
 	FMOVQ 16(R19), F23
 	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R19), F26
-	FMOVQ 16(R19), F27
-	ADD R4, R19, R19
-	FMOVQ (R17), F28
-	WORD $0x3ce66a3d // ldr q29, [x17, x6]
-	WORD $0x3ce76a3e // ldr q30, [x17, x7]
-	WORD $0x3ce86a3f // ldr q31, [x17, x8]
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12a1 // fmla v1.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1282 // fmla v2.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12a3 // fmla v3.4s, v21.4s, v29.s[0]
-	WORD $0x4f9e1284 // fmla v4.4s, v20.4s, v30.s[0]
-	WORD $0x4f9e12a5 // fmla v5.4s, v21.4s, v30.s[0]
-	WORD $0x4f9f1286 // fmla v6.4s, v20.4s, v31.s[0]
-	WORD $0x4f9f12a7 // fmla v7.4s, v21.4s, v31.s[0]
-	WORD $0x4fbc12c0 // fmla v0.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12e1 // fmla v1.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12c2 // fmla v2.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12e3 // fmla v3.4s, v23.4s, v29.s[1]
-	WORD $0x4fbe12c4 // fmla v4.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e5 // fmla v5.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12c6 // fmla v6.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b00 // fmla v0.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b21 // fmla v1.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b02 // fmla v2.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b23 // fmla v3.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b04 // fmla v4.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b25 // fmla v5.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b06 // fmla v6.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b27 // fmla v7.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b40 // fmla v0.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b61 // fmla v1.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b42 // fmla v2.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b63 // fmla v3.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b44 // fmla v4.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b65 // fmla v5.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b46 // fmla v6.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b67 // fmla v7.4s, v27.4s, v31.s[3]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
+	FMOVD (R17), F24
+	FMOVD (R17)(R6), F25
+	FMOVD (R17)(R7), F26
+	FMOVD (R17)(R8), F27
+	FMOVD (R17)(R9), F28
+	FMOVD (R17)(R10), F29
+	FMOVD (R17)(R11), F30
+	FMOVD (R17)(R12), F31
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a1284 // fmla v4.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a5 // fmla v5.4s, v21.4s, v26.s[0]
+	WORD $0x4f9b1286 // fmla v6.4s, v20.4s, v27.s[0]
+	WORD $0x4f9b12a7 // fmla v7.4s, v21.4s, v27.s[0]
 	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
 	WORD $0x4f9c12a9 // fmla v9.4s, v21.4s, v28.s[0]
 	WORD $0x4f9d128a // fmla v10.4s, v20.4s, v29.s[0]
@@ -17184,6 +17739,14 @@ tile10rowturn:
 	WORD $0x4f9e12ad // fmla v13.4s, v21.4s, v30.s[0]
 	WORD $0x4f9f128e // fmla v14.4s, v20.4s, v31.s[0]
 	WORD $0x4f9f12af // fmla v15.4s, v21.4s, v31.s[0]
+	WORD $0x4fb812c0 // fmla v0.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e1 // fmla v1.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912c2 // fmla v2.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e3 // fmla v3.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12c4 // fmla v4.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e5 // fmla v5.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12c6 // fmla v6.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
 	WORD $0x4fbc12c8 // fmla v8.4s, v22.4s, v28.s[1]
 	WORD $0x4fbc12e9 // fmla v9.4s, v23.4s, v28.s[1]
 	WORD $0x4fbd12ca // fmla v10.4s, v22.4s, v29.s[1]
@@ -17192,52 +17755,28 @@ tile10rowturn:
 	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
 	WORD $0x4fbf12ce // fmla v14.4s, v22.4s, v31.s[1]
 	WORD $0x4fbf12ef // fmla v15.4s, v23.4s, v31.s[1]
-	WORD $0x4f9c1b08 // fmla v8.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b29 // fmla v9.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b0a // fmla v10.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b2b // fmla v11.4s, v25.4s, v29.s[2]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9f1b0e // fmla v14.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2f // fmla v15.4s, v25.4s, v31.s[2]
-	WORD $0x4fbc1b48 // fmla v8.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b69 // fmla v9.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b4a // fmla v10.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b6b // fmla v11.4s, v27.4s, v29.s[3]
-	WORD $0x4fbe1b4c // fmla v12.4s, v26.4s, v30.s[3]
-	WORD $0x4fbe1b6d // fmla v13.4s, v27.4s, v30.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x3cee6a3d // ldr q29, [x17, x14]
-	WORD $0x4f9c1290 // fmla v16.4s, v20.4s, v28.s[0]
-	WORD $0x4f9c12b1 // fmla v17.4s, v21.4s, v28.s[0]
-	WORD $0x4f9d1292 // fmla v18.4s, v20.4s, v29.s[0]
-	WORD $0x4f9d12b3 // fmla v19.4s, v21.4s, v29.s[0]
-	WORD $0x4fbc12d0 // fmla v16.4s, v22.4s, v28.s[1]
-	WORD $0x4fbc12f1 // fmla v17.4s, v23.4s, v28.s[1]
-	WORD $0x4fbd12d2 // fmla v18.4s, v22.4s, v29.s[1]
-	WORD $0x4fbd12f3 // fmla v19.4s, v23.4s, v29.s[1]
-	WORD $0x4f9c1b10 // fmla v16.4s, v24.4s, v28.s[2]
-	WORD $0x4f9c1b31 // fmla v17.4s, v25.4s, v28.s[2]
-	WORD $0x4f9d1b12 // fmla v18.4s, v24.4s, v29.s[2]
-	WORD $0x4f9d1b33 // fmla v19.4s, v25.4s, v29.s[2]
-	WORD $0x4fbc1b50 // fmla v16.4s, v26.4s, v28.s[3]
-	WORD $0x4fbc1b71 // fmla v17.4s, v27.4s, v28.s[3]
-	WORD $0x4fbd1b52 // fmla v18.4s, v26.4s, v29.s[3]
-	WORD $0x4fbd1b73 // fmla v19.4s, v27.4s, v29.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17)(R13), F24
+	FMOVD (R17)(R14), F25
+	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
+	WORD $0x4f991292 // fmla v18.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912b3 // fmla v19.4s, v21.4s, v25.s[0]
+	WORD $0x4fb812d0 // fmla v16.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812f1 // fmla v17.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912d2 // fmla v18.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912f3 // fmla v19.4s, v23.4s, v25.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile10rowturn
 
 tile10rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile10columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile10columnend
 	PCALIGN $32
 
@@ -17296,65 +17835,11 @@ tile10columnturn:
 	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
 	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x4f961280 // fmla v0.4s, v20.4s, v22.s[0]
-	WORD $0x4f9612a1 // fmla v1.4s, v21.4s, v22.s[0]
-	WORD $0x4fb61282 // fmla v2.4s, v20.4s, v22.s[1]
-	WORD $0x4fb612a3 // fmla v3.4s, v21.4s, v22.s[1]
-	WORD $0x4f961a84 // fmla v4.4s, v20.4s, v22.s[2]
-	WORD $0x4f961aa5 // fmla v5.4s, v21.4s, v22.s[2]
-	WORD $0x4fb61a86 // fmla v6.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa7 // fmla v7.4s, v21.4s, v22.s[3]
-	FMOVQ 16(R17), F23
-	WORD $0x4f971288 // fmla v8.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a9 // fmla v9.4s, v21.4s, v23.s[0]
-	WORD $0x4fb7128a // fmla v10.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712ab // fmla v11.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a8c // fmla v12.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aad // fmla v13.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
-	FMOVD 32(R17), F24
-	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81292 // fmla v18.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812b3 // fmla v19.4s, v21.4s, v24.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile10columnturn
 
 tile10columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -17534,8 +18019,8 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
 
@@ -17546,105 +18031,63 @@ tile9rowturn:
 	FMOVQ (R19), F20
 	FMOVQ 16(R19), F21
 	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R19), F24
-	FMOVQ 16(R19), F25
-	ADD R4, R19, R19
-	FMOVQ (R17), F26
-	WORD $0x3ce66a3b // ldr q27, [x17, x6]
-	WORD $0x3ce76a3c // ldr q28, [x17, x7]
-	WORD $0x3ce86a3d // ldr q29, [x17, x8]
-	WORD $0x3ce96a3e // ldr q30, [x17, x9]
-	WORD $0x3cea6a3f // ldr q31, [x17, x10]
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a1261 // fmla v1.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b1242 // fmla v2.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1244 // fmla v4.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1265 // fmla v5.4s, v19.4s, v28.s[0]
-	WORD $0x4f9d1246 // fmla v6.4s, v18.4s, v29.s[0]
-	WORD $0x4f9d1267 // fmla v7.4s, v19.4s, v29.s[0]
-	WORD $0x4f9e1248 // fmla v8.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1269 // fmla v9.4s, v19.4s, v30.s[0]
-	WORD $0x4f9f124a // fmla v10.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fba1280 // fmla v0.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a1 // fmla v1.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12a3 // fmla v3.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1284 // fmla v4.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12a5 // fmla v5.4s, v21.4s, v28.s[1]
-	WORD $0x4fbd1286 // fmla v6.4s, v20.4s, v29.s[1]
-	WORD $0x4fbd12a7 // fmla v7.4s, v21.4s, v29.s[1]
-	WORD $0x4fbe1288 // fmla v8.4s, v20.4s, v30.s[1]
-	WORD $0x4fbe12a9 // fmla v9.4s, v21.4s, v30.s[1]
-	WORD $0x4fbf128a // fmla v10.4s, v20.4s, v31.s[1]
-	WORD $0x4fbf12ab // fmla v11.4s, v21.4s, v31.s[1]
-	WORD $0x4f9a1ac0 // fmla v0.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1ae1 // fmla v1.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ac2 // fmla v2.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1ac6 // fmla v6.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae7 // fmla v7.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1ac8 // fmla v8.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aca // fmla v10.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
-	WORD $0x4fba1b00 // fmla v0.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b21 // fmla v1.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b02 // fmla v2.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b23 // fmla v3.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b25 // fmla v5.4s, v25.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbe1b08 // fmla v8.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b29 // fmla v9.4s, v25.4s, v30.s[3]
-	WORD $0x4fbf1b0a // fmla v10.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2b // fmla v11.4s, v25.4s, v31.s[3]
-	WORD $0x3ceb6a3a // ldr q26, [x17, x11]
-	WORD $0x3cec6a3b // ldr q27, [x17, x12]
-	WORD $0x3ced6a3c // ldr q28, [x17, x13]
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4f9a126d // fmla v13.4s, v19.4s, v26.s[0]
-	WORD $0x4f9b124e // fmla v14.4s, v18.4s, v27.s[0]
-	WORD $0x4f9b126f // fmla v15.4s, v19.4s, v27.s[0]
-	WORD $0x4f9c1250 // fmla v16.4s, v18.4s, v28.s[0]
-	WORD $0x4f9c1271 // fmla v17.4s, v19.4s, v28.s[0]
-	WORD $0x4fba128c // fmla v12.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12ad // fmla v13.4s, v21.4s, v26.s[1]
-	WORD $0x4fbb128e // fmla v14.4s, v20.4s, v27.s[1]
-	WORD $0x4fbb12af // fmla v15.4s, v21.4s, v27.s[1]
-	WORD $0x4fbc1290 // fmla v16.4s, v20.4s, v28.s[1]
-	WORD $0x4fbc12b1 // fmla v17.4s, v21.4s, v28.s[1]
-	WORD $0x4f9a1acc // fmla v12.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	WORD $0x4f9b1ace // fmla v14.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1ad0 // fmla v16.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	WORD $0x4fba1b0c // fmla v12.4s, v24.4s, v26.s[3]
-	WORD $0x4fba1b2d // fmla v13.4s, v25.4s, v26.s[3]
-	WORD $0x4fbb1b0e // fmla v14.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b2f // fmla v15.4s, v25.4s, v27.s[3]
-	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b31 // fmla v17.4s, v25.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F22
+	FMOVD (R17)(R6), F23
+	FMOVD (R17)(R7), F24
+	FMOVD (R17)(R8), F25
+	FMOVD (R17)(R9), F26
+	FMOVD (R17)(R10), F27
+	FMOVD (R17)(R11), F28
+	FMOVD (R17)(R12), F29
+	FMOVD (R17)(R13), F30
+	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
+	WORD $0x4f961261 // fmla v1.4s, v19.4s, v22.s[0]
+	WORD $0x4f971242 // fmla v2.4s, v18.4s, v23.s[0]
+	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
+	WORD $0x4f981244 // fmla v4.4s, v18.4s, v24.s[0]
+	WORD $0x4f981265 // fmla v5.4s, v19.4s, v24.s[0]
+	WORD $0x4f991246 // fmla v6.4s, v18.4s, v25.s[0]
+	WORD $0x4f991267 // fmla v7.4s, v19.4s, v25.s[0]
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1269 // fmla v9.4s, v19.4s, v26.s[0]
+	WORD $0x4f9b124a // fmla v10.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126b // fmla v11.4s, v19.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9d124e // fmla v14.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d126f // fmla v15.4s, v19.4s, v29.s[0]
+	WORD $0x4f9e1250 // fmla v16.4s, v18.4s, v30.s[0]
+	WORD $0x4f9e1271 // fmla v17.4s, v19.4s, v30.s[0]
+	WORD $0x4fb61280 // fmla v0.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612a1 // fmla v1.4s, v21.4s, v22.s[1]
+	WORD $0x4fb71282 // fmla v2.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a3 // fmla v3.4s, v21.4s, v23.s[1]
+	WORD $0x4fb81284 // fmla v4.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a5 // fmla v5.4s, v21.4s, v24.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fba1288 // fmla v8.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a9 // fmla v9.4s, v21.4s, v26.s[1]
+	WORD $0x4fbb128a // fmla v10.4s, v20.4s, v27.s[1]
+	WORD $0x4fbb12ab // fmla v11.4s, v21.4s, v27.s[1]
+	WORD $0x4fbc128c // fmla v12.4s, v20.4s, v28.s[1]
+	WORD $0x4fbc12ad // fmla v13.4s, v21.4s, v28.s[1]
+	WORD $0x4fbd128e // fmla v14.4s, v20.4s, v29.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe1290 // fmla v16.4s, v20.4s, v30.s[1]
+	WORD $0x4fbe12b1 // fmla v17.4s, v21.4s, v30.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile9rowturn
 
 tile9rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile9columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile9columnend
 	PCALIGN $32
 
@@ -17699,61 +18142,11 @@ tile9columnturn:
 	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
 	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
-	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41242 // fmla v2.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41263 // fmla v3.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a44 // fmla v4.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a65 // fmla v5.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a46 // fmla v6.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a67 // fmla v7.4s, v19.4s, v20.s[3]
-	FMOVQ 16(R17), F21
-	WORD $0x4f951248 // fmla v8.4s, v18.4s, v21.s[0]
-	WORD $0x4f951269 // fmla v9.4s, v19.4s, v21.s[0]
-	WORD $0x4fb5124a // fmla v10.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126b // fmla v11.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6d // fmla v13.4s, v19.4s, v21.s[2]
-	WORD $0x4fb51a4e // fmla v14.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6f // fmla v15.4s, v19.4s, v21.s[3]
-	FMOVS 32(R17), F22
-	WORD $0x4f961250 // fmla v16.4s, v18.4s, v22.s[0]
-	WORD $0x4f961271 // fmla v17.4s, v19.4s, v22.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile9columnturn
 
 tile9columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -17919,8 +18312,8 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
 
@@ -17931,96 +18324,58 @@ tile8rowturn:
 	FMOVQ (R19), F18
 	FMOVQ 16(R19), F19
 	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R19), F22
-	FMOVQ 16(R19), F23
-	ADD R4, R19, R19
-	FMOVQ (R17), F24
-	WORD $0x3ce66a39 // ldr q25, [x17, x6]
-	WORD $0x3ce76a3a // ldr q26, [x17, x7]
-	WORD $0x3ce86a3b // ldr q27, [x17, x8]
-	WORD $0x3ce96a3c // ldr q28, [x17, x9]
-	WORD $0x3cea6a3d // ldr q29, [x17, x10]
-	WORD $0x3ceb6a3e // ldr q30, [x17, x11]
-	WORD $0x3cec6a3f // ldr q31, [x17, x12]
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4f981221 // fmla v1.4s, v17.4s, v24.s[0]
-	WORD $0x4f991202 // fmla v2.4s, v16.4s, v25.s[0]
-	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
-	WORD $0x4f9a1204 // fmla v4.4s, v16.4s, v26.s[0]
-	WORD $0x4f9a1225 // fmla v5.4s, v17.4s, v26.s[0]
-	WORD $0x4f9b1206 // fmla v6.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1227 // fmla v7.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1229 // fmla v9.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d120a // fmla v10.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d122b // fmla v11.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e120c // fmla v12.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122d // fmla v13.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122f // fmla v15.4s, v17.4s, v31.s[0]
-	WORD $0x4fb81240 // fmla v0.4s, v18.4s, v24.s[1]
-	WORD $0x4fb81261 // fmla v1.4s, v19.4s, v24.s[1]
-	WORD $0x4fb91242 // fmla v2.4s, v18.4s, v25.s[1]
-	WORD $0x4fb91263 // fmla v3.4s, v19.4s, v25.s[1]
-	WORD $0x4fba1244 // fmla v4.4s, v18.4s, v26.s[1]
-	WORD $0x4fba1265 // fmla v5.4s, v19.4s, v26.s[1]
-	WORD $0x4fbb1246 // fmla v6.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
-	WORD $0x4fbc1248 // fmla v8.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1269 // fmla v9.4s, v19.4s, v28.s[1]
-	WORD $0x4fbd124a // fmla v10.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd126b // fmla v11.4s, v19.4s, v29.s[1]
-	WORD $0x4fbe124c // fmla v12.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126d // fmla v13.4s, v19.4s, v30.s[1]
-	WORD $0x4fbf124e // fmla v14.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126f // fmla v15.4s, v19.4s, v31.s[1]
-	WORD $0x4f981a80 // fmla v0.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa1 // fmla v1.4s, v21.4s, v24.s[2]
-	WORD $0x4f991a82 // fmla v2.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
-	WORD $0x4f9a1a84 // fmla v4.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aa5 // fmla v5.4s, v21.4s, v26.s[2]
-	WORD $0x4f9b1a86 // fmla v6.4s, v20.4s, v27.s[2]
-	WORD $0x4f9b1aa7 // fmla v7.4s, v21.4s, v27.s[2]
-	WORD $0x4f9c1a88 // fmla v8.4s, v20.4s, v28.s[2]
-	WORD $0x4f9c1aa9 // fmla v9.4s, v21.4s, v28.s[2]
-	WORD $0x4f9d1a8a // fmla v10.4s, v20.4s, v29.s[2]
-	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
-	WORD $0x4f9e1a8c // fmla v12.4s, v20.4s, v30.s[2]
-	WORD $0x4f9e1aad // fmla v13.4s, v21.4s, v30.s[2]
-	WORD $0x4f9f1a8e // fmla v14.4s, v20.4s, v31.s[2]
-	WORD $0x4f9f1aaf // fmla v15.4s, v21.4s, v31.s[2]
-	WORD $0x4fb81ac0 // fmla v0.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae1 // fmla v1.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91ac2 // fmla v2.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae3 // fmla v3.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae5 // fmla v5.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1ac6 // fmla v6.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
-	WORD $0x4fbc1ac8 // fmla v8.4s, v22.4s, v28.s[3]
-	WORD $0x4fbc1ae9 // fmla v9.4s, v23.4s, v28.s[3]
-	WORD $0x4fbd1aca // fmla v10.4s, v22.4s, v29.s[3]
-	WORD $0x4fbd1aeb // fmla v11.4s, v23.4s, v29.s[3]
-	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
-	WORD $0x4fbe1aed // fmla v13.4s, v23.4s, v30.s[3]
-	WORD $0x4fbf1ace // fmla v14.4s, v22.4s, v31.s[3]
-	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F20
+	FMOVD (R17)(R6), F21
+	FMOVD (R17)(R7), F22
+	FMOVD (R17)(R8), F23
+	FMOVD (R17)(R9), F24
+	FMOVD (R17)(R10), F25
+	FMOVD (R17)(R11), F26
+	FMOVD (R17)(R12), F27
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
+	WORD $0x4f971227 // fmla v7.4s, v17.4s, v23.s[0]
+	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
+	WORD $0x4f981229 // fmla v9.4s, v17.4s, v24.s[0]
+	WORD $0x4f99120a // fmla v10.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122b // fmla v11.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a120c // fmla v12.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a122d // fmla v13.4s, v17.4s, v26.s[0]
+	WORD $0x4f9b120e // fmla v14.4s, v16.4s, v27.s[0]
+	WORD $0x4f9b122f // fmla v15.4s, v17.4s, v27.s[0]
+	WORD $0x4fb41240 // fmla v0.4s, v18.4s, v20.s[1]
+	WORD $0x4fb41261 // fmla v1.4s, v19.4s, v20.s[1]
+	WORD $0x4fb51242 // fmla v2.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51263 // fmla v3.4s, v19.4s, v21.s[1]
+	WORD $0x4fb61244 // fmla v4.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61265 // fmla v5.4s, v19.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb81248 // fmla v8.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81269 // fmla v9.4s, v19.4s, v24.s[1]
+	WORD $0x4fb9124a // fmla v10.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126b // fmla v11.4s, v19.4s, v25.s[1]
+	WORD $0x4fba124c // fmla v12.4s, v18.4s, v26.s[1]
+	WORD $0x4fba126d // fmla v13.4s, v19.4s, v26.s[1]
+	WORD $0x4fbb124e // fmla v14.4s, v18.4s, v27.s[1]
+	WORD $0x4fbb126f // fmla v15.4s, v19.4s, v27.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile8rowturn
 
 tile8rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile8columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile8columnend
 	PCALIGN $32
 
@@ -18069,55 +18424,11 @@ tile8columnturn:
 	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
 	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x4f921200 // fmla v0.4s, v16.4s, v18.s[0]
-	WORD $0x4f921221 // fmla v1.4s, v17.4s, v18.s[0]
-	WORD $0x4fb21202 // fmla v2.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21223 // fmla v3.4s, v17.4s, v18.s[1]
-	WORD $0x4f921a04 // fmla v4.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a25 // fmla v5.4s, v17.4s, v18.s[2]
-	WORD $0x4fb21a06 // fmla v6.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a27 // fmla v7.4s, v17.4s, v18.s[3]
-	FMOVQ 16(R17), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4f931229 // fmla v9.4s, v17.4s, v19.s[0]
-	WORD $0x4fb3120a // fmla v10.4s, v16.4s, v19.s[1]
-	WORD $0x4fb3122b // fmla v11.4s, v17.4s, v19.s[1]
-	WORD $0x4f931a0c // fmla v12.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2d // fmla v13.4s, v17.4s, v19.s[2]
-	WORD $0x4fb31a0e // fmla v14.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a2f // fmla v15.4s, v17.4s, v19.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile8columnturn
 
 tile8columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -18269,8 +18580,8 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
 
@@ -18281,87 +18592,53 @@ tile7rowturn:
 	FMOVQ (R19), F16
 	FMOVQ 16(R19), F17
 	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R19), F20
-	FMOVQ 16(R19), F21
-	ADD R4, R19, R19
-	FMOVQ (R17), F22
-	WORD $0x3ce66a37 // ldr q23, [x17, x6]
-	WORD $0x3ce76a38 // ldr q24, [x17, x7]
-	WORD $0x3ce86a39 // ldr q25, [x17, x8]
-	WORD $0x3ce96a3a // ldr q26, [x17, x9]
-	WORD $0x3cea6a3b // ldr q27, [x17, x10]
-	WORD $0x3ceb6a3c // ldr q28, [x17, x11]
-	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
-	WORD $0x4f9611e1 // fmla v1.4s, v15.4s, v22.s[0]
-	WORD $0x4f9711c2 // fmla v2.4s, v14.4s, v23.s[0]
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-	WORD $0x4f9811c4 // fmla v4.4s, v14.4s, v24.s[0]
-	WORD $0x4f9811e5 // fmla v5.4s, v15.4s, v24.s[0]
-	WORD $0x4f9911c6 // fmla v6.4s, v14.4s, v25.s[0]
-	WORD $0x4f9911e7 // fmla v7.4s, v15.4s, v25.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a11e9 // fmla v9.4s, v15.4s, v26.s[0]
-	WORD $0x4f9b11ca // fmla v10.4s, v14.4s, v27.s[0]
-	WORD $0x4f9b11eb // fmla v11.4s, v15.4s, v27.s[0]
-	WORD $0x4f9c11cc // fmla v12.4s, v14.4s, v28.s[0]
-	WORD $0x4f9c11ed // fmla v13.4s, v15.4s, v28.s[0]
-	WORD $0x4fb61200 // fmla v0.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61221 // fmla v1.4s, v17.4s, v22.s[1]
-	WORD $0x4fb71202 // fmla v2.4s, v16.4s, v23.s[1]
-	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
-	WORD $0x4fb81204 // fmla v4.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81225 // fmla v5.4s, v17.4s, v24.s[1]
-	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-	WORD $0x4fba1208 // fmla v8.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1229 // fmla v9.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4fbc120c // fmla v12.4s, v16.4s, v28.s[1]
-	WORD $0x4fbc122d // fmla v13.4s, v17.4s, v28.s[1]
-	WORD $0x4f961a40 // fmla v0.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a61 // fmla v1.4s, v19.4s, v22.s[2]
-	WORD $0x4f971a42 // fmla v2.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
-	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a65 // fmla v5.4s, v19.4s, v24.s[2]
-	WORD $0x4f991a46 // fmla v6.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a67 // fmla v7.4s, v19.4s, v25.s[2]
-	WORD $0x4f9a1a48 // fmla v8.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a69 // fmla v9.4s, v19.4s, v26.s[2]
-	WORD $0x4f9b1a4a // fmla v10.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
-	WORD $0x4f9c1a4c // fmla v12.4s, v18.4s, v28.s[2]
-	WORD $0x4f9c1a6d // fmla v13.4s, v19.4s, v28.s[2]
-	WORD $0x4fb61a80 // fmla v0.4s, v20.4s, v22.s[3]
-	WORD $0x4fb61aa1 // fmla v1.4s, v21.4s, v22.s[3]
-	WORD $0x4fb71a82 // fmla v2.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aa3 // fmla v3.4s, v21.4s, v23.s[3]
-	WORD $0x4fb81a84 // fmla v4.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aa5 // fmla v5.4s, v21.4s, v24.s[3]
-	WORD $0x4fb91a86 // fmla v6.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
-	WORD $0x4fba1a88 // fmla v8.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1aa9 // fmla v9.4s, v21.4s, v26.s[3]
-	WORD $0x4fbb1a8a // fmla v10.4s, v20.4s, v27.s[3]
-	WORD $0x4fbb1aab // fmla v11.4s, v21.4s, v27.s[3]
-	WORD $0x4fbc1a8c // fmla v12.4s, v20.4s, v28.s[3]
-	WORD $0x4fbc1aad // fmla v13.4s, v21.4s, v28.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F18
+	FMOVD (R17)(R6), F19
+	FMOVD (R17)(R7), F20
+	FMOVD (R17)(R8), F21
+	FMOVD (R17)(R9), F22
+	FMOVD (R17)(R10), F23
+	FMOVD (R17)(R11), F24
+	WORD $0x4f9211c0 // fmla v0.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e1 // fmla v1.4s, v15.4s, v18.s[0]
+	WORD $0x4f9311c2 // fmla v2.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e3 // fmla v3.4s, v15.4s, v19.s[0]
+	WORD $0x4f9411c4 // fmla v4.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e5 // fmla v5.4s, v15.4s, v20.s[0]
+	WORD $0x4f9511c6 // fmla v6.4s, v14.4s, v21.s[0]
+	WORD $0x4f9511e7 // fmla v7.4s, v15.4s, v21.s[0]
+	WORD $0x4f9611c8 // fmla v8.4s, v14.4s, v22.s[0]
+	WORD $0x4f9611e9 // fmla v9.4s, v15.4s, v22.s[0]
+	WORD $0x4f9711ca // fmla v10.4s, v14.4s, v23.s[0]
+	WORD $0x4f9711eb // fmla v11.4s, v15.4s, v23.s[0]
+	WORD $0x4f9811cc // fmla v12.4s, v14.4s, v24.s[0]
+	WORD $0x4f9811ed // fmla v13.4s, v15.4s, v24.s[0]
+	WORD $0x4fb21200 // fmla v0.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21221 // fmla v1.4s, v17.4s, v18.s[1]
+	WORD $0x4fb31202 // fmla v2.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31223 // fmla v3.4s, v17.4s, v19.s[1]
+	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41225 // fmla v5.4s, v17.4s, v20.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb61208 // fmla v8.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61229 // fmla v9.4s, v17.4s, v22.s[1]
+	WORD $0x4fb7120a // fmla v10.4s, v16.4s, v23.s[1]
+	WORD $0x4fb7122b // fmla v11.4s, v17.4s, v23.s[1]
+	WORD $0x4fb8120c // fmla v12.4s, v16.4s, v24.s[1]
+	WORD $0x4fb8122d // fmla v13.4s, v17.4s, v24.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile7rowturn
 
 tile7rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile7columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile7columnend
 	PCALIGN $32
 
@@ -18408,53 +18685,11 @@ tile7columnturn:
 	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x4f9011c0 // fmla v0.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e1 // fmla v1.4s, v15.4s, v16.s[0]
-	WORD $0x4fb011c2 // fmla v2.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e3 // fmla v3.4s, v15.4s, v16.s[1]
-	WORD $0x4f9019c4 // fmla v4.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019e5 // fmla v5.4s, v15.4s, v16.s[2]
-	WORD $0x4fb019c6 // fmla v6.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e7 // fmla v7.4s, v15.4s, v16.s[3]
-	FMOVD 16(R17), F17
-	WORD $0x4f9111c8 // fmla v8.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e9 // fmla v9.4s, v15.4s, v17.s[0]
-	WORD $0x4fb111ca // fmla v10.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111eb // fmla v11.4s, v15.4s, v17.s[1]
-	FMOVS 24(R17), F18
-	WORD $0x4f9211cc // fmla v12.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211ed // fmla v13.4s, v15.4s, v18.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile7columnturn
 
 tile7columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -18592,8 +18827,8 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -18604,78 +18839,48 @@ tile6rowturn:
 	FMOVQ (R19), F14
 	FMOVQ 16(R19), F15
 	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R19), F18
-	FMOVQ 16(R19), F19
-	ADD R4, R19, R19
-	FMOVQ (R17), F20
-	WORD $0x3ce66a35 // ldr q21, [x17, x6]
-	WORD $0x3ce76a36 // ldr q22, [x17, x7]
-	WORD $0x3ce86a37 // ldr q23, [x17, x8]
-	WORD $0x3ce96a38 // ldr q24, [x17, x9]
-	WORD $0x3cea6a39 // ldr q25, [x17, x10]
-	WORD $0x4f941180 // fmla v0.4s, v12.4s, v20.s[0]
-	WORD $0x4f9411a1 // fmla v1.4s, v13.4s, v20.s[0]
-	WORD $0x4f951182 // fmla v2.4s, v12.4s, v21.s[0]
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4f961184 // fmla v4.4s, v12.4s, v22.s[0]
-	WORD $0x4f9611a5 // fmla v5.4s, v13.4s, v22.s[0]
-	WORD $0x4f971186 // fmla v6.4s, v12.4s, v23.s[0]
-	WORD $0x4f9711a7 // fmla v7.4s, v13.4s, v23.s[0]
-	WORD $0x4f981188 // fmla v8.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a9 // fmla v9.4s, v13.4s, v24.s[0]
-	WORD $0x4f99118a // fmla v10.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911ab // fmla v11.4s, v13.4s, v25.s[0]
-	WORD $0x4fb411c0 // fmla v0.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e1 // fmla v1.4s, v15.4s, v20.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb511e3 // fmla v3.4s, v15.4s, v21.s[1]
-	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
-	WORD $0x4fb611e5 // fmla v5.4s, v15.4s, v22.s[1]
-	WORD $0x4fb711c6 // fmla v6.4s, v14.4s, v23.s[1]
-	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
-	WORD $0x4fb811c8 // fmla v8.4s, v14.4s, v24.s[1]
-	WORD $0x4fb811e9 // fmla v9.4s, v15.4s, v24.s[1]
-	WORD $0x4fb911ca // fmla v10.4s, v14.4s, v25.s[1]
-	WORD $0x4fb911eb // fmla v11.4s, v15.4s, v25.s[1]
-	WORD $0x4f941a00 // fmla v0.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a21 // fmla v1.4s, v17.4s, v20.s[2]
-	WORD $0x4f951a02 // fmla v2.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f971a06 // fmla v6.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a27 // fmla v7.4s, v17.4s, v23.s[2]
-	WORD $0x4f981a08 // fmla v8.4s, v16.4s, v24.s[2]
-	WORD $0x4f981a29 // fmla v9.4s, v17.4s, v24.s[2]
-	WORD $0x4f991a0a // fmla v10.4s, v16.4s, v25.s[2]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	WORD $0x4fb41a40 // fmla v0.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a61 // fmla v1.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a42 // fmla v2.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a63 // fmla v3.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a44 // fmla v4.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a65 // fmla v5.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb81a48 // fmla v8.4s, v18.4s, v24.s[3]
-	WORD $0x4fb81a69 // fmla v9.4s, v19.4s, v24.s[3]
-	WORD $0x4fb91a4a // fmla v10.4s, v18.4s, v25.s[3]
-	WORD $0x4fb91a6b // fmla v11.4s, v19.4s, v25.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F16
+	FMOVD (R17)(R6), F17
+	FMOVD (R17)(R7), F18
+	FMOVD (R17)(R8), F19
+	FMOVD (R17)(R9), F20
+	FMOVD (R17)(R10), F21
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f921184 // fmla v4.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a5 // fmla v5.4s, v13.4s, v18.s[0]
+	WORD $0x4f931186 // fmla v6.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a7 // fmla v7.4s, v13.4s, v19.s[0]
+	WORD $0x4f941188 // fmla v8.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a9 // fmla v9.4s, v13.4s, v20.s[0]
+	WORD $0x4f95118a // fmla v10.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511ab // fmla v11.4s, v13.4s, v21.s[0]
+	WORD $0x4fb011c0 // fmla v0.4s, v14.4s, v16.s[1]
+	WORD $0x4fb011e1 // fmla v1.4s, v15.4s, v16.s[1]
+	WORD $0x4fb111c2 // fmla v2.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111e3 // fmla v3.4s, v15.4s, v17.s[1]
+	WORD $0x4fb211c4 // fmla v4.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e5 // fmla v5.4s, v15.4s, v18.s[1]
+	WORD $0x4fb311c6 // fmla v6.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e7 // fmla v7.4s, v15.4s, v19.s[1]
+	WORD $0x4fb411c8 // fmla v8.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e9 // fmla v9.4s, v15.4s, v20.s[1]
+	WORD $0x4fb511ca // fmla v10.4s, v14.4s, v21.s[1]
+	WORD $0x4fb511eb // fmla v11.4s, v15.4s, v21.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -18716,47 +18921,11 @@ tile6columnturn:
 	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
 	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
-	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x4fae1182 // fmla v2.4s, v12.4s, v14.s[1]
-	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x4f8e1984 // fmla v4.4s, v12.4s, v14.s[2]
-	WORD $0x4f8e19a5 // fmla v5.4s, v13.4s, v14.s[2]
-	WORD $0x4fae1986 // fmla v6.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a7 // fmla v7.4s, v13.4s, v14.s[3]
-	FMOVD 16(R17), F15
-	WORD $0x4f8f1188 // fmla v8.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a9 // fmla v9.4s, v13.4s, v15.s[0]
-	WORD $0x4faf118a // fmla v10.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11ab // fmla v11.4s, v13.4s, v15.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -18880,8 +19049,8 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -18892,69 +19061,43 @@ tile5rowturn:
 	FMOVQ (R19), F12
 	FMOVQ 16(R19), F13
 	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R19), F16
-	FMOVQ 16(R19), F17
-	ADD R4, R19, R19
-	FMOVQ (R17), F18
-	WORD $0x3ce66a33 // ldr q19, [x17, x6]
-	WORD $0x3ce76a34 // ldr q20, [x17, x7]
-	WORD $0x3ce86a35 // ldr q21, [x17, x8]
-	WORD $0x3ce96a36 // ldr q22, [x17, x9]
-	WORD $0x4f921140 // fmla v0.4s, v10.4s, v18.s[0]
-	WORD $0x4f921161 // fmla v1.4s, v11.4s, v18.s[0]
-	WORD $0x4f931142 // fmla v2.4s, v10.4s, v19.s[0]
-	WORD $0x4f931163 // fmla v3.4s, v11.4s, v19.s[0]
-	WORD $0x4f941144 // fmla v4.4s, v10.4s, v20.s[0]
-	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x4f951146 // fmla v6.4s, v10.4s, v21.s[0]
-	WORD $0x4f951167 // fmla v7.4s, v11.4s, v21.s[0]
-	WORD $0x4f961148 // fmla v8.4s, v10.4s, v22.s[0]
-	WORD $0x4f961169 // fmla v9.4s, v11.4s, v22.s[0]
-	WORD $0x4fb21180 // fmla v0.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a1 // fmla v1.4s, v13.4s, v18.s[1]
-	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
-	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
-	WORD $0x4fb41184 // fmla v4.4s, v12.4s, v20.s[1]
-	WORD $0x4fb411a5 // fmla v5.4s, v13.4s, v20.s[1]
-	WORD $0x4fb51186 // fmla v6.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
-	WORD $0x4fb61188 // fmla v8.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a9 // fmla v9.4s, v13.4s, v22.s[1]
-	WORD $0x4f9219c0 // fmla v0.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e1 // fmla v1.4s, v15.4s, v18.s[2]
-	WORD $0x4f9319c2 // fmla v2.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e3 // fmla v3.4s, v15.4s, v19.s[2]
-	WORD $0x4f9419c4 // fmla v4.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e5 // fmla v5.4s, v15.4s, v20.s[2]
-	WORD $0x4f9519c6 // fmla v6.4s, v14.4s, v21.s[2]
-	WORD $0x4f9519e7 // fmla v7.4s, v15.4s, v21.s[2]
-	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
-	WORD $0x4f9619e9 // fmla v9.4s, v15.4s, v22.s[2]
-	WORD $0x4fb21a00 // fmla v0.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a21 // fmla v1.4s, v17.4s, v18.s[3]
-	WORD $0x4fb31a02 // fmla v2.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a23 // fmla v3.4s, v17.4s, v19.s[3]
-	WORD $0x4fb41a04 // fmla v4.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a25 // fmla v5.4s, v17.4s, v20.s[3]
-	WORD $0x4fb51a06 // fmla v6.4s, v16.4s, v21.s[3]
-	WORD $0x4fb51a27 // fmla v7.4s, v17.4s, v21.s[3]
-	WORD $0x4fb61a08 // fmla v8.4s, v16.4s, v22.s[3]
-	WORD $0x4fb61a29 // fmla v9.4s, v17.4s, v22.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F14
+	FMOVD (R17)(R6), F15
+	FMOVD (R17)(R7), F16
+	FMOVD (R17)(R8), F17
+	FMOVD (R17)(R9), F18
+	WORD $0x4f8e1140 // fmla v0.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1161 // fmla v1.4s, v11.4s, v14.s[0]
+	WORD $0x4f8f1142 // fmla v2.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1163 // fmla v3.4s, v11.4s, v15.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911146 // fmla v6.4s, v10.4s, v17.s[0]
+	WORD $0x4f911167 // fmla v7.4s, v11.4s, v17.s[0]
+	WORD $0x4f921148 // fmla v8.4s, v10.4s, v18.s[0]
+	WORD $0x4f921169 // fmla v9.4s, v11.4s, v18.s[0]
+	WORD $0x4fae1180 // fmla v0.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
+	WORD $0x4faf1182 // fmla v2.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a3 // fmla v3.4s, v13.4s, v15.s[1]
+	WORD $0x4fb01184 // fmla v4.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a5 // fmla v5.4s, v13.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb21188 // fmla v8.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a9 // fmla v9.4s, v13.4s, v18.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -18991,43 +19134,11 @@ tile5columnturn:
 	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1142 // fmla v2.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1163 // fmla v3.4s, v11.4s, v12.s[1]
-	WORD $0x4f8c1944 // fmla v4.4s, v10.4s, v12.s[2]
-	WORD $0x4f8c1965 // fmla v5.4s, v11.4s, v12.s[2]
-	WORD $0x4fac1946 // fmla v6.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1967 // fmla v7.4s, v11.4s, v12.s[3]
-	FMOVS 16(R17), F13
-	WORD $0x4f8d1148 // fmla v8.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1169 // fmla v9.4s, v11.4s, v13.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -19137,8 +19248,8 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -19149,60 +19260,38 @@ tile4rowturn:
 	FMOVQ (R19), F10
 	FMOVQ 16(R19), F11
 	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R19), F14
-	FMOVQ 16(R19), F15
-	ADD R4, R19, R19
-	FMOVQ (R17), F16
-	WORD $0x3ce66a31 // ldr q17, [x17, x6]
-	WORD $0x3ce76a32 // ldr q18, [x17, x7]
-	WORD $0x3ce86a33 // ldr q19, [x17, x8]
-	WORD $0x4f901100 // fmla v0.4s, v8.4s, v16.s[0]
-	WORD $0x4f901121 // fmla v1.4s, v9.4s, v16.s[0]
-	WORD $0x4f911102 // fmla v2.4s, v8.4s, v17.s[0]
-	WORD $0x4f911123 // fmla v3.4s, v9.4s, v17.s[0]
-	WORD $0x4f921104 // fmla v4.4s, v8.4s, v18.s[0]
-	WORD $0x4f921125 // fmla v5.4s, v9.4s, v18.s[0]
-	WORD $0x4f931106 // fmla v6.4s, v8.4s, v19.s[0]
-	WORD $0x4f931127 // fmla v7.4s, v9.4s, v19.s[0]
-	WORD $0x4fb01140 // fmla v0.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01161 // fmla v1.4s, v11.4s, v16.s[1]
-	WORD $0x4fb11142 // fmla v2.4s, v10.4s, v17.s[1]
-	WORD $0x4fb11163 // fmla v3.4s, v11.4s, v17.s[1]
-	WORD $0x4fb21144 // fmla v4.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31146 // fmla v6.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31167 // fmla v7.4s, v11.4s, v19.s[1]
-	WORD $0x4f901980 // fmla v0.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a1 // fmla v1.4s, v13.4s, v16.s[2]
-	WORD $0x4f911982 // fmla v2.4s, v12.4s, v17.s[2]
-	WORD $0x4f9119a3 // fmla v3.4s, v13.4s, v17.s[2]
-	WORD $0x4f921984 // fmla v4.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a5 // fmla v5.4s, v13.4s, v18.s[2]
-	WORD $0x4f931986 // fmla v6.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a7 // fmla v7.4s, v13.4s, v19.s[2]
-	WORD $0x4fb019c0 // fmla v0.4s, v14.4s, v16.s[3]
-	WORD $0x4fb019e1 // fmla v1.4s, v15.4s, v16.s[3]
-	WORD $0x4fb119c2 // fmla v2.4s, v14.4s, v17.s[3]
-	WORD $0x4fb119e3 // fmla v3.4s, v15.4s, v17.s[3]
-	WORD $0x4fb219c4 // fmla v4.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e5 // fmla v5.4s, v15.4s, v18.s[3]
-	WORD $0x4fb319c6 // fmla v6.4s, v14.4s, v19.s[3]
-	WORD $0x4fb319e7 // fmla v7.4s, v15.4s, v19.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F12
+	FMOVD (R17)(R6), F13
+	FMOVD (R17)(R7), F14
+	FMOVD (R17)(R8), F15
+	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8e1104 // fmla v4.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1125 // fmla v5.4s, v9.4s, v14.s[0]
+	WORD $0x4f8f1106 // fmla v6.4s, v8.4s, v15.s[0]
+	WORD $0x4f8f1127 // fmla v7.4s, v9.4s, v15.s[0]
+	WORD $0x4fac1140 // fmla v0.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1161 // fmla v1.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1142 // fmla v2.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1163 // fmla v3.4s, v11.4s, v13.s[1]
+	WORD $0x4fae1144 // fmla v4.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1165 // fmla v5.4s, v11.4s, v14.s[1]
+	WORD $0x4faf1146 // fmla v6.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1167 // fmla v7.4s, v11.4s, v15.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -19233,37 +19322,11 @@ tile4columnturn:
 	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
 	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
 	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
-	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0x4faa1102 // fmla v2.4s, v8.4s, v10.s[1]
-	WORD $0x4faa1123 // fmla v3.4s, v9.4s, v10.s[1]
-	WORD $0x4f8a1904 // fmla v4.4s, v8.4s, v10.s[2]
-	WORD $0x4f8a1925 // fmla v5.4s, v9.4s, v10.s[2]
-	WORD $0x4faa1906 // fmla v6.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1927 // fmla v7.4s, v9.4s, v10.s[3]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -19359,8 +19422,8 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -19371,51 +19434,33 @@ tile3rowturn:
 	FMOVQ (R19), F8
 	FMOVQ 16(R19), F9
 	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R19), F12
-	FMOVQ 16(R19), F13
-	ADD R4, R19, R19
-	FMOVQ (R17), F14
-	WORD $0x3ce66a2f // ldr q15, [x17, x6]
-	WORD $0x3ce76a30 // ldr q16, [x17, x7]
-	WORD $0x4f8e10c0 // fmla v0.4s, v6.4s, v14.s[0]
-	WORD $0x4f8e10e1 // fmla v1.4s, v7.4s, v14.s[0]
-	WORD $0x4f8f10c2 // fmla v2.4s, v6.4s, v15.s[0]
-	WORD $0x4f8f10e3 // fmla v3.4s, v7.4s, v15.s[0]
-	WORD $0x4f9010c4 // fmla v4.4s, v6.4s, v16.s[0]
-	WORD $0x4f9010e5 // fmla v5.4s, v7.4s, v16.s[0]
-	WORD $0x4fae1100 // fmla v0.4s, v8.4s, v14.s[1]
-	WORD $0x4fae1121 // fmla v1.4s, v9.4s, v14.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4faf1123 // fmla v3.4s, v9.4s, v15.s[1]
-	WORD $0x4fb01104 // fmla v4.4s, v8.4s, v16.s[1]
-	WORD $0x4fb01125 // fmla v5.4s, v9.4s, v16.s[1]
-	WORD $0x4f8e1940 // fmla v0.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1961 // fmla v1.4s, v11.4s, v14.s[2]
-	WORD $0x4f8f1942 // fmla v2.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1963 // fmla v3.4s, v11.4s, v15.s[2]
-	WORD $0x4f901944 // fmla v4.4s, v10.4s, v16.s[2]
-	WORD $0x4f901965 // fmla v5.4s, v11.4s, v16.s[2]
-	WORD $0x4fae1980 // fmla v0.4s, v12.4s, v14.s[3]
-	WORD $0x4fae19a1 // fmla v1.4s, v13.4s, v14.s[3]
-	WORD $0x4faf1982 // fmla v2.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a3 // fmla v3.4s, v13.4s, v15.s[3]
-	WORD $0x4fb01984 // fmla v4.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a5 // fmla v5.4s, v13.4s, v16.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F10
+	FMOVD (R17)(R6), F11
+	FMOVD (R17)(R7), F12
+	WORD $0x4f8a10c0 // fmla v0.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e1 // fmla v1.4s, v7.4s, v10.s[0]
+	WORD $0x4f8b10c2 // fmla v2.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e3 // fmla v3.4s, v7.4s, v11.s[0]
+	WORD $0x4f8c10c4 // fmla v4.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e5 // fmla v5.4s, v7.4s, v12.s[0]
+	WORD $0x4faa1100 // fmla v0.4s, v8.4s, v10.s[1]
+	WORD $0x4faa1121 // fmla v1.4s, v9.4s, v10.s[1]
+	WORD $0x4fab1102 // fmla v2.4s, v8.4s, v11.s[1]
+	WORD $0x4fab1123 // fmla v3.4s, v9.4s, v11.s[1]
+	WORD $0x4fac1104 // fmla v4.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1125 // fmla v5.4s, v9.4s, v12.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -19444,35 +19489,11 @@ tile3columnturn:
 	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVD (R17), F8
-	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0x4fa810c2 // fmla v2.4s, v6.4s, v8.s[1]
-	WORD $0x4fa810e3 // fmla v3.4s, v7.4s, v8.s[1]
-	FMOVS 8(R17), F9
-	WORD $0x4f8910c4 // fmla v4.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e5 // fmla v5.4s, v7.4s, v9.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -19554,8 +19575,8 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -19566,42 +19587,28 @@ tile2rowturn:
 	FMOVQ (R19), F6
 	FMOVQ 16(R19), F7
 	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R19), F10
-	FMOVQ 16(R19), F11
-	ADD R4, R19, R19
-	FMOVQ (R17), F12
-	WORD $0x3ce66a2d // ldr q13, [x17, x6]
-	WORD $0x4f8c1080 // fmla v0.4s, v4.4s, v12.s[0]
-	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
-	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
-	WORD $0x4f8d10a3 // fmla v3.4s, v5.4s, v13.s[0]
-	WORD $0x4fac10c0 // fmla v0.4s, v6.4s, v12.s[1]
-	WORD $0x4fac10e1 // fmla v1.4s, v7.4s, v12.s[1]
-	WORD $0x4fad10c2 // fmla v2.4s, v6.4s, v13.s[1]
-	WORD $0x4fad10e3 // fmla v3.4s, v7.4s, v13.s[1]
-	WORD $0x4f8c1900 // fmla v0.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1921 // fmla v1.4s, v9.4s, v12.s[2]
-	WORD $0x4f8d1902 // fmla v2.4s, v8.4s, v13.s[2]
-	WORD $0x4f8d1923 // fmla v3.4s, v9.4s, v13.s[2]
-	WORD $0x4fac1940 // fmla v0.4s, v10.4s, v12.s[3]
-	WORD $0x4fac1961 // fmla v1.4s, v11.4s, v12.s[3]
-	WORD $0x4fad1942 // fmla v2.4s, v10.4s, v13.s[3]
-	WORD $0x4fad1963 // fmla v3.4s, v11.4s, v13.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F8
+	FMOVD (R17)(R6), F9
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
+	WORD $0x4f891082 // fmla v2.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a3 // fmla v3.4s, v5.4s, v9.s[0]
+	WORD $0x4fa810c0 // fmla v0.4s, v6.4s, v8.s[1]
+	WORD $0x4fa810e1 // fmla v1.4s, v7.4s, v8.s[1]
+	WORD $0x4fa910c2 // fmla v2.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e3 // fmla v3.4s, v7.4s, v9.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -19624,29 +19631,11 @@ tile2columnturn:
 	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
 	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
 	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	FMOVQ (R19), F4
-	FMOVQ 16(R19), F5
-	ADD R4, R19, R19
-	FMOVD (R17), F6
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
-	WORD $0x4fa610a3 // fmla v3.4s, v5.4s, v6.s[1]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -19714,8 +19703,8 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R20, R20
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -19726,33 +19715,23 @@ tile1rowturn:
 	FMOVQ (R19), F4
 	FMOVQ 16(R19), F5
 	ADD R4, R19, R19
-	FMOVQ (R19), F6
-	FMOVQ 16(R19), F7
-	ADD R4, R19, R19
-	FMOVQ (R19), F8
-	FMOVQ 16(R19), F9
-	ADD R4, R19, R19
-	FMOVQ (R17), F10
-	WORD $0x4f8a1040 // fmla v0.4s, v2.4s, v10.s[0]
-	WORD $0x4f8a1061 // fmla v1.4s, v3.4s, v10.s[0]
-	WORD $0x4faa1080 // fmla v0.4s, v4.4s, v10.s[1]
-	WORD $0x4faa10a1 // fmla v1.4s, v5.4s, v10.s[1]
-	WORD $0x4f8a18c0 // fmla v0.4s, v6.4s, v10.s[2]
-	WORD $0x4f8a18e1 // fmla v1.4s, v7.4s, v10.s[2]
-	WORD $0x4faa1900 // fmla v0.4s, v8.4s, v10.s[3]
-	WORD $0x4faa1921 // fmla v1.4s, v9.4s, v10.s[3]
-	ADD $16, R17, R17
-	SUBS $4, R20, R20
+	FMOVD (R17), F6
+	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61080 // fmla v0.4s, v4.4s, v6.s[1]
+	WORD $0x4fa610a1 // fmla v1.4s, v5.4s, v6.s[1]
+	ADD $8, R17, R17
+	SUBS $2, R20, R20
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -19771,25 +19750,11 @@ tile1columnturn:
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	FMOVQ (R19), F2
-	FMOVQ 16(R19), F3
-	ADD R4, R19, R19
-	FMOVS (R17), F4
-	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
-	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R3, R17, R17
-	SUBS $4, R20, R20
+	SUBS $2, R20, R20
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R20, R20
+	ADD $2, R20, R20
 
 	// Number by number.
 
@@ -20544,8 +20509,8 @@ tile6zero:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -20558,104 +20523,60 @@ tile6rowturn:
 	FMOVQ 16(R14), F22
 	FMOVQ 32(R14), F23
 	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R14), F27
-	FMOVQ 16(R14), F28
-	FMOVQ 32(R14), F29
-	ADD R4, R14, R14
-	FMOVQ (R13), F30
-	WORD $0x3ce669bf // ldr q31, [x13, x6]
-	WORD $0x4f9e1240 // fmla v0.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1261 // fmla v1.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1282 // fmla v2.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1243 // fmla v3.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1264 // fmla v4.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1285 // fmla v5.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a0 // fmla v0.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e2 // fmla v2.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a3 // fmla v3.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12c4 // fmla v4.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b00 // fmla v0.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b21 // fmla v1.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b42 // fmla v2.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b03 // fmla v3.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b24 // fmla v4.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b45 // fmla v5.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b60 // fmla v0.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b81 // fmla v1.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba2 // fmla v2.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b63 // fmla v3.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b84 // fmla v4.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba5 // fmla v5.4s, v29.4s, v31.s[3]
-	WORD $0x3ce769be // ldr q30, [x13, x7]
-	WORD $0x3ce869bf // ldr q31, [x13, x8]
-	WORD $0x4f9e1246 // fmla v6.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1267 // fmla v7.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1288 // fmla v8.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1249 // fmla v9.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126a // fmla v10.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f128b // fmla v11.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a6 // fmla v6.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c7 // fmla v7.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a9 // fmla v9.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12ca // fmla v10.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12eb // fmla v11.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b06 // fmla v6.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b27 // fmla v7.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b09 // fmla v9.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2a // fmla v10.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b4b // fmla v11.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b87 // fmla v7.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba8 // fmla v8.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b69 // fmla v9.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ce969be // ldr q30, [x13, x9]
-	WORD $0x3cea69bf // ldr q31, [x13, x10]
-	WORD $0x4f9e124c // fmla v12.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e126d // fmla v13.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e128e // fmla v14.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f124f // fmla v15.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1270 // fmla v16.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1291 // fmla v17.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12ac // fmla v12.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12ee // fmla v14.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12af // fmla v15.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12d0 // fmla v16.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12f1 // fmla v17.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b4e // fmla v14.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b0f // fmla v15.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b30 // fmla v16.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b51 // fmla v17.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b6c // fmla v12.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b8d // fmla v13.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bae // fmla v14.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b90 // fmla v16.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb1 // fmla v17.4s, v29.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F24
+	FMOVD (R13)(R6), F25
+	FMOVD (R13)(R7), F26
+	FMOVD (R13)(R8), F27
+	FMOVD (R13)(R9), F28
+	FMOVD (R13)(R10), F29
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f991243 // fmla v3.4s, v18.4s, v25.s[0]
+	WORD $0x4f991264 // fmla v4.4s, v19.4s, v25.s[0]
+	WORD $0x4f991285 // fmla v5.4s, v20.4s, v25.s[0]
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1267 // fmla v7.4s, v19.4s, v26.s[0]
+	WORD $0x4f9a1288 // fmla v8.4s, v20.4s, v26.s[0]
+	WORD $0x4f9b1249 // fmla v9.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126a // fmla v10.4s, v19.4s, v27.s[0]
+	WORD $0x4f9b128b // fmla v11.4s, v20.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9c128e // fmla v14.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d124f // fmla v15.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d1270 // fmla v16.4s, v19.4s, v29.s[0]
+	WORD $0x4f9d1291 // fmla v17.4s, v20.4s, v29.s[0]
+	WORD $0x4fb812a0 // fmla v0.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c1 // fmla v1.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e2 // fmla v2.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912a3 // fmla v3.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c4 // fmla v4.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e5 // fmla v5.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12a6 // fmla v6.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c7 // fmla v7.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12a9 // fmla v9.4s, v21.4s, v27.s[1]
+	WORD $0x4fbb12ca // fmla v10.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12eb // fmla v11.4s, v23.4s, v27.s[1]
+	WORD $0x4fbc12ac // fmla v12.4s, v21.4s, v28.s[1]
+	WORD $0x4fbc12cd // fmla v13.4s, v22.4s, v28.s[1]
+	WORD $0x4fbc12ee // fmla v14.4s, v23.4s, v28.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbd12d0 // fmla v16.4s, v22.4s, v29.s[1]
+	WORD $0x4fbd12f1 // fmla v17.4s, v23.4s, v29.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -20710,61 +20631,11 @@ tile6columnturn:
 	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
 	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -20889,8 +20760,8 @@ tile5zero:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -20903,91 +20774,53 @@ tile5rowturn:
 	FMOVQ 16(R14), F19
 	FMOVQ 32(R14), F20
 	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R13), F27
-	WORD $0x3ce669bc // ldr q28, [x13, x6]
-	WORD $0x3ce769bd // ldr q29, [x13, x7]
-	WORD $0x3ce869be // ldr q30, [x13, x8]
-	WORD $0x3ce969bf // ldr q31, [x13, x9]
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4f9b1201 // fmla v1.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1222 // fmla v2.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
-	WORD $0x4f9c1204 // fmla v4.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1225 // fmla v5.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d11e6 // fmla v6.4s, v15.4s, v29.s[0]
-	WORD $0x4f9d1207 // fmla v7.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d1228 // fmla v8.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e11e9 // fmla v9.4s, v15.4s, v30.s[0]
-	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122b // fmla v11.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
-	WORD $0x4f9f120d // fmla v13.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122e // fmla v14.4s, v17.4s, v31.s[0]
-	WORD $0x4fbb1240 // fmla v0.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbc1243 // fmla v3.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1264 // fmla v4.4s, v19.4s, v28.s[1]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4fbd1246 // fmla v6.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd1267 // fmla v7.4s, v19.4s, v29.s[1]
-	WORD $0x4fbd1288 // fmla v8.4s, v20.4s, v29.s[1]
-	WORD $0x4fbe1249 // fmla v9.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126a // fmla v10.4s, v19.4s, v30.s[1]
-	WORD $0x4fbe128b // fmla v11.4s, v20.4s, v30.s[1]
-	WORD $0x4fbf124c // fmla v12.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126d // fmla v13.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf128e // fmla v14.4s, v20.4s, v31.s[1]
-	WORD $0x4f9b1aa0 // fmla v0.4s, v21.4s, v27.s[2]
-	WORD $0x4f9b1ac1 // fmla v1.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1aa3 // fmla v3.4s, v21.4s, v28.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	WORD $0x4f9d1ac7 // fmla v7.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1aa9 // fmla v9.4s, v21.4s, v30.s[2]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aac // fmla v12.4s, v21.4s, v31.s[2]
-	WORD $0x4f9f1acd // fmla v13.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
-	WORD $0x4fbb1b00 // fmla v0.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b21 // fmla v1.4s, v25.4s, v27.s[3]
-	WORD $0x4fbb1b42 // fmla v2.4s, v26.4s, v27.s[3]
-	WORD $0x4fbc1b03 // fmla v3.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b24 // fmla v4.4s, v25.4s, v28.s[3]
-	WORD $0x4fbc1b45 // fmla v5.4s, v26.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbd1b48 // fmla v8.4s, v26.4s, v29.s[3]
-	WORD $0x4fbe1b09 // fmla v9.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b2a // fmla v10.4s, v25.4s, v30.s[3]
-	WORD $0x4fbe1b4b // fmla v11.4s, v26.4s, v30.s[3]
-	WORD $0x4fbf1b0c // fmla v12.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2d // fmla v13.4s, v25.4s, v31.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F21
+	FMOVD (R13)(R6), F22
+	FMOVD (R13)(R7), F23
+	FMOVD (R13)(R8), F24
+	FMOVD (R13)(R9), F25
+	WORD $0x4f9511e0 // fmla v0.4s, v15.4s, v21.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f951222 // fmla v2.4s, v17.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
+	WORD $0x4f971207 // fmla v7.4s, v16.4s, v23.s[0]
+	WORD $0x4f971228 // fmla v8.4s, v17.4s, v23.s[0]
+	WORD $0x4f9811e9 // fmla v9.4s, v15.4s, v24.s[0]
+	WORD $0x4f98120a // fmla v10.4s, v16.4s, v24.s[0]
+	WORD $0x4f98122b // fmla v11.4s, v17.4s, v24.s[0]
+	WORD $0x4f9911ec // fmla v12.4s, v15.4s, v25.s[0]
+	WORD $0x4f99120d // fmla v13.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122e // fmla v14.4s, v17.4s, v25.s[0]
+	WORD $0x4fb51240 // fmla v0.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51261 // fmla v1.4s, v19.4s, v21.s[1]
+	WORD $0x4fb51282 // fmla v2.4s, v20.4s, v21.s[1]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4fb61285 // fmla v5.4s, v20.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71288 // fmla v8.4s, v20.4s, v23.s[1]
+	WORD $0x4fb81249 // fmla v9.4s, v18.4s, v24.s[1]
+	WORD $0x4fb8126a // fmla v10.4s, v19.4s, v24.s[1]
+	WORD $0x4fb8128b // fmla v11.4s, v20.4s, v24.s[1]
+	WORD $0x4fb9124c // fmla v12.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126d // fmla v13.4s, v19.4s, v25.s[1]
+	WORD $0x4fb9128e // fmla v14.4s, v20.4s, v25.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -21036,55 +20869,11 @@ tile5columnturn:
 	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
 	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -21194,8 +20983,8 @@ tile4zero:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -21208,78 +20997,46 @@ tile4rowturn:
 	FMOVQ 16(R14), F16
 	FMOVQ 32(R14), F17
 	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R13), F24
-	WORD $0x3ce669b9 // ldr q25, [x13, x6]
-	WORD $0x3ce769ba // ldr q26, [x13, x7]
-	WORD $0x3ce869bb // ldr q27, [x13, x8]
-	WORD $0x4f981180 // fmla v0.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a1 // fmla v1.4s, v13.4s, v24.s[0]
-	WORD $0x4f9811c2 // fmla v2.4s, v14.4s, v24.s[0]
-	WORD $0x4f991183 // fmla v3.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911a4 // fmla v4.4s, v13.4s, v25.s[0]
-	WORD $0x4f9911c5 // fmla v5.4s, v14.4s, v25.s[0]
-	WORD $0x4f9a1186 // fmla v6.4s, v12.4s, v26.s[0]
-	WORD $0x4f9a11a7 // fmla v7.4s, v13.4s, v26.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9b1189 // fmla v9.4s, v12.4s, v27.s[0]
-	WORD $0x4f9b11aa // fmla v10.4s, v13.4s, v27.s[0]
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	WORD $0x4fb811e0 // fmla v0.4s, v15.4s, v24.s[1]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81222 // fmla v2.4s, v17.4s, v24.s[1]
-	WORD $0x4fb911e3 // fmla v3.4s, v15.4s, v25.s[1]
-	WORD $0x4fb91204 // fmla v4.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fba11e6 // fmla v6.4s, v15.4s, v26.s[1]
-	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1228 // fmla v8.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4f981a40 // fmla v0.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a61 // fmla v1.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	WORD $0x4f991a43 // fmla v3.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a64 // fmla v4.4s, v19.4s, v25.s[2]
-	WORD $0x4f991a85 // fmla v5.4s, v20.4s, v25.s[2]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a67 // fmla v7.4s, v19.4s, v26.s[2]
-	WORD $0x4f9a1a88 // fmla v8.4s, v20.4s, v26.s[2]
-	WORD $0x4f9b1a49 // fmla v9.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x4f9b1a8b // fmla v11.4s, v20.4s, v27.s[2]
-	WORD $0x4fb81aa0 // fmla v0.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ac1 // fmla v1.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae2 // fmla v2.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ac4 // fmla v4.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae5 // fmla v5.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1aa6 // fmla v6.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae8 // fmla v8.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1aa9 // fmla v9.4s, v21.4s, v27.s[3]
-	WORD $0x4fbb1aca // fmla v10.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F18
+	FMOVD (R13)(R6), F19
+	FMOVD (R13)(R7), F20
+	FMOVD (R13)(R8), F21
+	WORD $0x4f921180 // fmla v0.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c2 // fmla v2.4s, v14.4s, v18.s[0]
+	WORD $0x4f931183 // fmla v3.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a4 // fmla v4.4s, v13.4s, v19.s[0]
+	WORD $0x4f9311c5 // fmla v5.4s, v14.4s, v19.s[0]
+	WORD $0x4f941186 // fmla v6.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a7 // fmla v7.4s, v13.4s, v20.s[0]
+	WORD $0x4f9411c8 // fmla v8.4s, v14.4s, v20.s[0]
+	WORD $0x4f951189 // fmla v9.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511aa // fmla v10.4s, v13.4s, v21.s[0]
+	WORD $0x4f9511cb // fmla v11.4s, v14.4s, v21.s[0]
+	WORD $0x4fb211e0 // fmla v0.4s, v15.4s, v18.s[1]
+	WORD $0x4fb21201 // fmla v1.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21222 // fmla v2.4s, v17.4s, v18.s[1]
+	WORD $0x4fb311e3 // fmla v3.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31204 // fmla v4.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31225 // fmla v5.4s, v17.4s, v19.s[1]
+	WORD $0x4fb411e6 // fmla v6.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41207 // fmla v7.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41228 // fmla v8.4s, v17.4s, v20.s[1]
+	WORD $0x4fb511e9 // fmla v9.4s, v15.4s, v21.s[1]
+	WORD $0x4fb5120a // fmla v10.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122b // fmla v11.4s, v17.4s, v21.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -21320,47 +21077,11 @@ tile4columnturn:
 	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
 	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
 	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -21455,8 +21176,8 @@ tile3zero:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -21469,65 +21190,39 @@ tile3rowturn:
 	FMOVQ 16(R14), F13
 	FMOVQ 32(R14), F14
 	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x3ce669b6 // ldr q22, [x13, x6]
-	WORD $0x3ce769b7 // ldr q23, [x13, x7]
-	WORD $0x4f951120 // fmla v0.4s, v9.4s, v21.s[0]
-	WORD $0x4f951141 // fmla v1.4s, v10.4s, v21.s[0]
-	WORD $0x4f951162 // fmla v2.4s, v11.4s, v21.s[0]
-	WORD $0x4f961123 // fmla v3.4s, v9.4s, v22.s[0]
-	WORD $0x4f961144 // fmla v4.4s, v10.4s, v22.s[0]
-	WORD $0x4f961165 // fmla v5.4s, v11.4s, v22.s[0]
-	WORD $0x4f971126 // fmla v6.4s, v9.4s, v23.s[0]
-	WORD $0x4f971147 // fmla v7.4s, v10.4s, v23.s[0]
-	WORD $0x4f971168 // fmla v8.4s, v11.4s, v23.s[0]
-	WORD $0x4fb51180 // fmla v0.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb61183 // fmla v3.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a4 // fmla v4.4s, v13.4s, v22.s[1]
-	WORD $0x4fb611c5 // fmla v5.4s, v14.4s, v22.s[1]
-	WORD $0x4fb71186 // fmla v6.4s, v12.4s, v23.s[1]
-	WORD $0x4fb711a7 // fmla v7.4s, v13.4s, v23.s[1]
-	WORD $0x4fb711c8 // fmla v8.4s, v14.4s, v23.s[1]
-	WORD $0x4f9519e0 // fmla v0.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a01 // fmla v1.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	WORD $0x4f9619e3 // fmla v3.4s, v15.4s, v22.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x4f971a07 // fmla v7.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a28 // fmla v8.4s, v17.4s, v23.s[2]
-	WORD $0x4fb51a40 // fmla v0.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a82 // fmla v2.4s, v20.4s, v21.s[3]
-	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a64 // fmla v4.4s, v19.4s, v22.s[3]
-	WORD $0x4fb61a85 // fmla v5.4s, v20.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a88 // fmla v8.4s, v20.4s, v23.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F15
+	FMOVD (R13)(R6), F16
+	FMOVD (R13)(R7), F17
+	WORD $0x4f8f1120 // fmla v0.4s, v9.4s, v15.s[0]
+	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1162 // fmla v2.4s, v11.4s, v15.s[0]
+	WORD $0x4f901123 // fmla v3.4s, v9.4s, v16.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911126 // fmla v6.4s, v9.4s, v17.s[0]
+	WORD $0x4f911147 // fmla v7.4s, v10.4s, v17.s[0]
+	WORD $0x4f911168 // fmla v8.4s, v11.4s, v17.s[0]
+	WORD $0x4faf1180 // fmla v0.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a1 // fmla v1.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11c2 // fmla v2.4s, v14.4s, v15.s[1]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -21564,43 +21259,11 @@ tile3columnturn:
 	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -21680,8 +21343,8 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -21694,52 +21357,32 @@ tile2rowturn:
 	FMOVQ 16(R14), F10
 	FMOVQ 32(R14), F11
 	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x3ce669b3 // ldr q19, [x13, x6]
-	WORD $0x4f9210c0 // fmla v0.4s, v6.4s, v18.s[0]
-	WORD $0x4f9210e1 // fmla v1.4s, v7.4s, v18.s[0]
-	WORD $0x4f921102 // fmla v2.4s, v8.4s, v18.s[0]
-	WORD $0x4f9310c3 // fmla v3.4s, v6.4s, v19.s[0]
-	WORD $0x4f9310e4 // fmla v4.4s, v7.4s, v19.s[0]
-	WORD $0x4f931105 // fmla v5.4s, v8.4s, v19.s[0]
-	WORD $0x4fb21120 // fmla v0.4s, v9.4s, v18.s[1]
-	WORD $0x4fb21141 // fmla v1.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21162 // fmla v2.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31123 // fmla v3.4s, v9.4s, v19.s[1]
-	WORD $0x4fb31144 // fmla v4.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31165 // fmla v5.4s, v11.4s, v19.s[1]
-	WORD $0x4f921980 // fmla v0.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a1 // fmla v1.4s, v13.4s, v18.s[2]
-	WORD $0x4f9219c2 // fmla v2.4s, v14.4s, v18.s[2]
-	WORD $0x4f931983 // fmla v3.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a4 // fmla v4.4s, v13.4s, v19.s[2]
-	WORD $0x4f9319c5 // fmla v5.4s, v14.4s, v19.s[2]
-	WORD $0x4fb219e0 // fmla v0.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a01 // fmla v1.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a22 // fmla v2.4s, v17.4s, v18.s[3]
-	WORD $0x4fb319e3 // fmla v3.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a04 // fmla v4.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a25 // fmla v5.4s, v17.4s, v19.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F12
+	FMOVD (R13)(R6), F13
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8d10c3 // fmla v3.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d10e4 // fmla v4.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1105 // fmla v5.4s, v8.4s, v13.s[0]
+	WORD $0x4fac1120 // fmla v0.4s, v9.4s, v12.s[1]
+	WORD $0x4fac1141 // fmla v1.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1162 // fmla v2.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1123 // fmla v3.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1144 // fmla v4.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -21768,35 +21411,11 @@ tile2columnturn:
 	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
 	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -21861,8 +21480,8 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -21875,39 +21494,25 @@ tile1rowturn:
 	FMOVQ 16(R14), F7
 	FMOVQ 32(R14), F8
 	ADD R4, R14, R14
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1060 // fmla v0.4s, v3.4s, v15.s[0]
-	WORD $0x4f8f1081 // fmla v1.4s, v4.4s, v15.s[0]
-	WORD $0x4f8f10a2 // fmla v2.4s, v5.4s, v15.s[0]
-	WORD $0x4faf10c0 // fmla v0.4s, v6.4s, v15.s[1]
-	WORD $0x4faf10e1 // fmla v1.4s, v7.4s, v15.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4f8f1920 // fmla v0.4s, v9.4s, v15.s[2]
-	WORD $0x4f8f1941 // fmla v1.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1962 // fmla v2.4s, v11.4s, v15.s[2]
-	WORD $0x4faf1980 // fmla v0.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a1 // fmla v1.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19c2 // fmla v2.4s, v14.4s, v15.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F9
+	WORD $0x4f891060 // fmla v0.4s, v3.4s, v9.s[0]
+	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a2 // fmla v2.4s, v5.4s, v9.s[0]
+	WORD $0x4fa910c0 // fmla v0.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e1 // fmla v1.4s, v7.4s, v9.s[1]
+	WORD $0x4fa91102 // fmla v2.4s, v8.4s, v9.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -21930,29 +21535,11 @@ tile1columnturn:
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -22699,8 +22286,8 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -22713,104 +22300,60 @@ tile6rowturn:
 	FMOVQ 16(R14), F22
 	FMOVQ 32(R14), F23
 	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R14), F27
-	FMOVQ 16(R14), F28
-	FMOVQ 32(R14), F29
-	ADD R4, R14, R14
-	FMOVQ (R13), F30
-	WORD $0x3ce669bf // ldr q31, [x13, x6]
-	WORD $0x4f9e1240 // fmla v0.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1261 // fmla v1.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1282 // fmla v2.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1243 // fmla v3.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1264 // fmla v4.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1285 // fmla v5.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a0 // fmla v0.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e2 // fmla v2.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a3 // fmla v3.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12c4 // fmla v4.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b00 // fmla v0.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b21 // fmla v1.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b42 // fmla v2.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b03 // fmla v3.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b24 // fmla v4.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b45 // fmla v5.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b60 // fmla v0.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b81 // fmla v1.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba2 // fmla v2.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b63 // fmla v3.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b84 // fmla v4.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba5 // fmla v5.4s, v29.4s, v31.s[3]
-	WORD $0x3ce769be // ldr q30, [x13, x7]
-	WORD $0x3ce869bf // ldr q31, [x13, x8]
-	WORD $0x4f9e1246 // fmla v6.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1267 // fmla v7.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1288 // fmla v8.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1249 // fmla v9.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126a // fmla v10.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f128b // fmla v11.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a6 // fmla v6.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c7 // fmla v7.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a9 // fmla v9.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12ca // fmla v10.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12eb // fmla v11.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b06 // fmla v6.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b27 // fmla v7.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b09 // fmla v9.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2a // fmla v10.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b4b // fmla v11.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b87 // fmla v7.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba8 // fmla v8.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b69 // fmla v9.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ce969be // ldr q30, [x13, x9]
-	WORD $0x3cea69bf // ldr q31, [x13, x10]
-	WORD $0x4f9e124c // fmla v12.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e126d // fmla v13.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e128e // fmla v14.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f124f // fmla v15.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1270 // fmla v16.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1291 // fmla v17.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12ac // fmla v12.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12ee // fmla v14.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12af // fmla v15.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12d0 // fmla v16.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12f1 // fmla v17.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b4e // fmla v14.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b0f // fmla v15.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b30 // fmla v16.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b51 // fmla v17.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b6c // fmla v12.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b8d // fmla v13.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bae // fmla v14.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b90 // fmla v16.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb1 // fmla v17.4s, v29.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F24
+	FMOVD (R13)(R6), F25
+	FMOVD (R13)(R7), F26
+	FMOVD (R13)(R8), F27
+	FMOVD (R13)(R9), F28
+	FMOVD (R13)(R10), F29
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f991243 // fmla v3.4s, v18.4s, v25.s[0]
+	WORD $0x4f991264 // fmla v4.4s, v19.4s, v25.s[0]
+	WORD $0x4f991285 // fmla v5.4s, v20.4s, v25.s[0]
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1267 // fmla v7.4s, v19.4s, v26.s[0]
+	WORD $0x4f9a1288 // fmla v8.4s, v20.4s, v26.s[0]
+	WORD $0x4f9b1249 // fmla v9.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126a // fmla v10.4s, v19.4s, v27.s[0]
+	WORD $0x4f9b128b // fmla v11.4s, v20.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9c128e // fmla v14.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d124f // fmla v15.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d1270 // fmla v16.4s, v19.4s, v29.s[0]
+	WORD $0x4f9d1291 // fmla v17.4s, v20.4s, v29.s[0]
+	WORD $0x4fb812a0 // fmla v0.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c1 // fmla v1.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e2 // fmla v2.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912a3 // fmla v3.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c4 // fmla v4.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e5 // fmla v5.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12a6 // fmla v6.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c7 // fmla v7.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12a9 // fmla v9.4s, v21.4s, v27.s[1]
+	WORD $0x4fbb12ca // fmla v10.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12eb // fmla v11.4s, v23.4s, v27.s[1]
+	WORD $0x4fbc12ac // fmla v12.4s, v21.4s, v28.s[1]
+	WORD $0x4fbc12cd // fmla v13.4s, v22.4s, v28.s[1]
+	WORD $0x4fbc12ee // fmla v14.4s, v23.4s, v28.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbd12d0 // fmla v16.4s, v22.4s, v29.s[1]
+	WORD $0x4fbd12f1 // fmla v17.4s, v23.4s, v29.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -22865,61 +22408,11 @@ tile6columnturn:
 	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
 	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -23062,8 +22555,8 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -23076,91 +22569,53 @@ tile5rowturn:
 	FMOVQ 16(R14), F19
 	FMOVQ 32(R14), F20
 	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R13), F27
-	WORD $0x3ce669bc // ldr q28, [x13, x6]
-	WORD $0x3ce769bd // ldr q29, [x13, x7]
-	WORD $0x3ce869be // ldr q30, [x13, x8]
-	WORD $0x3ce969bf // ldr q31, [x13, x9]
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4f9b1201 // fmla v1.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1222 // fmla v2.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
-	WORD $0x4f9c1204 // fmla v4.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1225 // fmla v5.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d11e6 // fmla v6.4s, v15.4s, v29.s[0]
-	WORD $0x4f9d1207 // fmla v7.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d1228 // fmla v8.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e11e9 // fmla v9.4s, v15.4s, v30.s[0]
-	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122b // fmla v11.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
-	WORD $0x4f9f120d // fmla v13.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122e // fmla v14.4s, v17.4s, v31.s[0]
-	WORD $0x4fbb1240 // fmla v0.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbc1243 // fmla v3.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1264 // fmla v4.4s, v19.4s, v28.s[1]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4fbd1246 // fmla v6.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd1267 // fmla v7.4s, v19.4s, v29.s[1]
-	WORD $0x4fbd1288 // fmla v8.4s, v20.4s, v29.s[1]
-	WORD $0x4fbe1249 // fmla v9.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126a // fmla v10.4s, v19.4s, v30.s[1]
-	WORD $0x4fbe128b // fmla v11.4s, v20.4s, v30.s[1]
-	WORD $0x4fbf124c // fmla v12.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126d // fmla v13.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf128e // fmla v14.4s, v20.4s, v31.s[1]
-	WORD $0x4f9b1aa0 // fmla v0.4s, v21.4s, v27.s[2]
-	WORD $0x4f9b1ac1 // fmla v1.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1aa3 // fmla v3.4s, v21.4s, v28.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	WORD $0x4f9d1ac7 // fmla v7.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1aa9 // fmla v9.4s, v21.4s, v30.s[2]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aac // fmla v12.4s, v21.4s, v31.s[2]
-	WORD $0x4f9f1acd // fmla v13.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
-	WORD $0x4fbb1b00 // fmla v0.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b21 // fmla v1.4s, v25.4s, v27.s[3]
-	WORD $0x4fbb1b42 // fmla v2.4s, v26.4s, v27.s[3]
-	WORD $0x4fbc1b03 // fmla v3.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b24 // fmla v4.4s, v25.4s, v28.s[3]
-	WORD $0x4fbc1b45 // fmla v5.4s, v26.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbd1b48 // fmla v8.4s, v26.4s, v29.s[3]
-	WORD $0x4fbe1b09 // fmla v9.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b2a // fmla v10.4s, v25.4s, v30.s[3]
-	WORD $0x4fbe1b4b // fmla v11.4s, v26.4s, v30.s[3]
-	WORD $0x4fbf1b0c // fmla v12.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2d // fmla v13.4s, v25.4s, v31.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F21
+	FMOVD (R13)(R6), F22
+	FMOVD (R13)(R7), F23
+	FMOVD (R13)(R8), F24
+	FMOVD (R13)(R9), F25
+	WORD $0x4f9511e0 // fmla v0.4s, v15.4s, v21.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f951222 // fmla v2.4s, v17.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
+	WORD $0x4f971207 // fmla v7.4s, v16.4s, v23.s[0]
+	WORD $0x4f971228 // fmla v8.4s, v17.4s, v23.s[0]
+	WORD $0x4f9811e9 // fmla v9.4s, v15.4s, v24.s[0]
+	WORD $0x4f98120a // fmla v10.4s, v16.4s, v24.s[0]
+	WORD $0x4f98122b // fmla v11.4s, v17.4s, v24.s[0]
+	WORD $0x4f9911ec // fmla v12.4s, v15.4s, v25.s[0]
+	WORD $0x4f99120d // fmla v13.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122e // fmla v14.4s, v17.4s, v25.s[0]
+	WORD $0x4fb51240 // fmla v0.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51261 // fmla v1.4s, v19.4s, v21.s[1]
+	WORD $0x4fb51282 // fmla v2.4s, v20.4s, v21.s[1]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4fb61285 // fmla v5.4s, v20.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71288 // fmla v8.4s, v20.4s, v23.s[1]
+	WORD $0x4fb81249 // fmla v9.4s, v18.4s, v24.s[1]
+	WORD $0x4fb8126a // fmla v10.4s, v19.4s, v24.s[1]
+	WORD $0x4fb8128b // fmla v11.4s, v20.4s, v24.s[1]
+	WORD $0x4fb9124c // fmla v12.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126d // fmla v13.4s, v19.4s, v25.s[1]
+	WORD $0x4fb9128e // fmla v14.4s, v20.4s, v25.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -23209,55 +22664,11 @@ tile5columnturn:
 	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
 	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -23383,8 +22794,8 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -23397,78 +22808,46 @@ tile4rowturn:
 	FMOVQ 16(R14), F16
 	FMOVQ 32(R14), F17
 	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R13), F24
-	WORD $0x3ce669b9 // ldr q25, [x13, x6]
-	WORD $0x3ce769ba // ldr q26, [x13, x7]
-	WORD $0x3ce869bb // ldr q27, [x13, x8]
-	WORD $0x4f981180 // fmla v0.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a1 // fmla v1.4s, v13.4s, v24.s[0]
-	WORD $0x4f9811c2 // fmla v2.4s, v14.4s, v24.s[0]
-	WORD $0x4f991183 // fmla v3.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911a4 // fmla v4.4s, v13.4s, v25.s[0]
-	WORD $0x4f9911c5 // fmla v5.4s, v14.4s, v25.s[0]
-	WORD $0x4f9a1186 // fmla v6.4s, v12.4s, v26.s[0]
-	WORD $0x4f9a11a7 // fmla v7.4s, v13.4s, v26.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9b1189 // fmla v9.4s, v12.4s, v27.s[0]
-	WORD $0x4f9b11aa // fmla v10.4s, v13.4s, v27.s[0]
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	WORD $0x4fb811e0 // fmla v0.4s, v15.4s, v24.s[1]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81222 // fmla v2.4s, v17.4s, v24.s[1]
-	WORD $0x4fb911e3 // fmla v3.4s, v15.4s, v25.s[1]
-	WORD $0x4fb91204 // fmla v4.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fba11e6 // fmla v6.4s, v15.4s, v26.s[1]
-	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1228 // fmla v8.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4f981a40 // fmla v0.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a61 // fmla v1.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	WORD $0x4f991a43 // fmla v3.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a64 // fmla v4.4s, v19.4s, v25.s[2]
-	WORD $0x4f991a85 // fmla v5.4s, v20.4s, v25.s[2]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a67 // fmla v7.4s, v19.4s, v26.s[2]
-	WORD $0x4f9a1a88 // fmla v8.4s, v20.4s, v26.s[2]
-	WORD $0x4f9b1a49 // fmla v9.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x4f9b1a8b // fmla v11.4s, v20.4s, v27.s[2]
-	WORD $0x4fb81aa0 // fmla v0.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ac1 // fmla v1.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae2 // fmla v2.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ac4 // fmla v4.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae5 // fmla v5.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1aa6 // fmla v6.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae8 // fmla v8.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1aa9 // fmla v9.4s, v21.4s, v27.s[3]
-	WORD $0x4fbb1aca // fmla v10.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F18
+	FMOVD (R13)(R6), F19
+	FMOVD (R13)(R7), F20
+	FMOVD (R13)(R8), F21
+	WORD $0x4f921180 // fmla v0.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c2 // fmla v2.4s, v14.4s, v18.s[0]
+	WORD $0x4f931183 // fmla v3.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a4 // fmla v4.4s, v13.4s, v19.s[0]
+	WORD $0x4f9311c5 // fmla v5.4s, v14.4s, v19.s[0]
+	WORD $0x4f941186 // fmla v6.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a7 // fmla v7.4s, v13.4s, v20.s[0]
+	WORD $0x4f9411c8 // fmla v8.4s, v14.4s, v20.s[0]
+	WORD $0x4f951189 // fmla v9.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511aa // fmla v10.4s, v13.4s, v21.s[0]
+	WORD $0x4f9511cb // fmla v11.4s, v14.4s, v21.s[0]
+	WORD $0x4fb211e0 // fmla v0.4s, v15.4s, v18.s[1]
+	WORD $0x4fb21201 // fmla v1.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21222 // fmla v2.4s, v17.4s, v18.s[1]
+	WORD $0x4fb311e3 // fmla v3.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31204 // fmla v4.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31225 // fmla v5.4s, v17.4s, v19.s[1]
+	WORD $0x4fb411e6 // fmla v6.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41207 // fmla v7.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41228 // fmla v8.4s, v17.4s, v20.s[1]
+	WORD $0x4fb511e9 // fmla v9.4s, v15.4s, v21.s[1]
+	WORD $0x4fb5120a // fmla v10.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122b // fmla v11.4s, v17.4s, v21.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -23509,47 +22888,11 @@ tile4columnturn:
 	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
 	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
 	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -23658,8 +23001,8 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -23672,65 +23015,39 @@ tile3rowturn:
 	FMOVQ 16(R14), F13
 	FMOVQ 32(R14), F14
 	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x3ce669b6 // ldr q22, [x13, x6]
-	WORD $0x3ce769b7 // ldr q23, [x13, x7]
-	WORD $0x4f951120 // fmla v0.4s, v9.4s, v21.s[0]
-	WORD $0x4f951141 // fmla v1.4s, v10.4s, v21.s[0]
-	WORD $0x4f951162 // fmla v2.4s, v11.4s, v21.s[0]
-	WORD $0x4f961123 // fmla v3.4s, v9.4s, v22.s[0]
-	WORD $0x4f961144 // fmla v4.4s, v10.4s, v22.s[0]
-	WORD $0x4f961165 // fmla v5.4s, v11.4s, v22.s[0]
-	WORD $0x4f971126 // fmla v6.4s, v9.4s, v23.s[0]
-	WORD $0x4f971147 // fmla v7.4s, v10.4s, v23.s[0]
-	WORD $0x4f971168 // fmla v8.4s, v11.4s, v23.s[0]
-	WORD $0x4fb51180 // fmla v0.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb61183 // fmla v3.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a4 // fmla v4.4s, v13.4s, v22.s[1]
-	WORD $0x4fb611c5 // fmla v5.4s, v14.4s, v22.s[1]
-	WORD $0x4fb71186 // fmla v6.4s, v12.4s, v23.s[1]
-	WORD $0x4fb711a7 // fmla v7.4s, v13.4s, v23.s[1]
-	WORD $0x4fb711c8 // fmla v8.4s, v14.4s, v23.s[1]
-	WORD $0x4f9519e0 // fmla v0.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a01 // fmla v1.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	WORD $0x4f9619e3 // fmla v3.4s, v15.4s, v22.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x4f971a07 // fmla v7.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a28 // fmla v8.4s, v17.4s, v23.s[2]
-	WORD $0x4fb51a40 // fmla v0.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a82 // fmla v2.4s, v20.4s, v21.s[3]
-	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a64 // fmla v4.4s, v19.4s, v22.s[3]
-	WORD $0x4fb61a85 // fmla v5.4s, v20.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a88 // fmla v8.4s, v20.4s, v23.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F15
+	FMOVD (R13)(R6), F16
+	FMOVD (R13)(R7), F17
+	WORD $0x4f8f1120 // fmla v0.4s, v9.4s, v15.s[0]
+	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1162 // fmla v2.4s, v11.4s, v15.s[0]
+	WORD $0x4f901123 // fmla v3.4s, v9.4s, v16.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911126 // fmla v6.4s, v9.4s, v17.s[0]
+	WORD $0x4f911147 // fmla v7.4s, v10.4s, v17.s[0]
+	WORD $0x4f911168 // fmla v8.4s, v11.4s, v17.s[0]
+	WORD $0x4faf1180 // fmla v0.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a1 // fmla v1.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11c2 // fmla v2.4s, v14.4s, v15.s[1]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -23767,43 +23084,11 @@ tile3columnturn:
 	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -23895,8 +23180,8 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -23909,52 +23194,32 @@ tile2rowturn:
 	FMOVQ 16(R14), F10
 	FMOVQ 32(R14), F11
 	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x3ce669b3 // ldr q19, [x13, x6]
-	WORD $0x4f9210c0 // fmla v0.4s, v6.4s, v18.s[0]
-	WORD $0x4f9210e1 // fmla v1.4s, v7.4s, v18.s[0]
-	WORD $0x4f921102 // fmla v2.4s, v8.4s, v18.s[0]
-	WORD $0x4f9310c3 // fmla v3.4s, v6.4s, v19.s[0]
-	WORD $0x4f9310e4 // fmla v4.4s, v7.4s, v19.s[0]
-	WORD $0x4f931105 // fmla v5.4s, v8.4s, v19.s[0]
-	WORD $0x4fb21120 // fmla v0.4s, v9.4s, v18.s[1]
-	WORD $0x4fb21141 // fmla v1.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21162 // fmla v2.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31123 // fmla v3.4s, v9.4s, v19.s[1]
-	WORD $0x4fb31144 // fmla v4.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31165 // fmla v5.4s, v11.4s, v19.s[1]
-	WORD $0x4f921980 // fmla v0.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a1 // fmla v1.4s, v13.4s, v18.s[2]
-	WORD $0x4f9219c2 // fmla v2.4s, v14.4s, v18.s[2]
-	WORD $0x4f931983 // fmla v3.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a4 // fmla v4.4s, v13.4s, v19.s[2]
-	WORD $0x4f9319c5 // fmla v5.4s, v14.4s, v19.s[2]
-	WORD $0x4fb219e0 // fmla v0.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a01 // fmla v1.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a22 // fmla v2.4s, v17.4s, v18.s[3]
-	WORD $0x4fb319e3 // fmla v3.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a04 // fmla v4.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a25 // fmla v5.4s, v17.4s, v19.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F12
+	FMOVD (R13)(R6), F13
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8d10c3 // fmla v3.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d10e4 // fmla v4.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1105 // fmla v5.4s, v8.4s, v13.s[0]
+	WORD $0x4fac1120 // fmla v0.4s, v9.4s, v12.s[1]
+	WORD $0x4fac1141 // fmla v1.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1162 // fmla v2.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1123 // fmla v3.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1144 // fmla v4.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -23983,35 +23248,11 @@ tile2columnturn:
 	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
 	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -24086,8 +23327,8 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -24100,39 +23341,25 @@ tile1rowturn:
 	FMOVQ 16(R14), F7
 	FMOVQ 32(R14), F8
 	ADD R4, R14, R14
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1060 // fmla v0.4s, v3.4s, v15.s[0]
-	WORD $0x4f8f1081 // fmla v1.4s, v4.4s, v15.s[0]
-	WORD $0x4f8f10a2 // fmla v2.4s, v5.4s, v15.s[0]
-	WORD $0x4faf10c0 // fmla v0.4s, v6.4s, v15.s[1]
-	WORD $0x4faf10e1 // fmla v1.4s, v7.4s, v15.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4f8f1920 // fmla v0.4s, v9.4s, v15.s[2]
-	WORD $0x4f8f1941 // fmla v1.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1962 // fmla v2.4s, v11.4s, v15.s[2]
-	WORD $0x4faf1980 // fmla v0.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a1 // fmla v1.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19c2 // fmla v2.4s, v14.4s, v15.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F9
+	WORD $0x4f891060 // fmla v0.4s, v3.4s, v9.s[0]
+	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a2 // fmla v2.4s, v5.4s, v9.s[0]
+	WORD $0x4fa910c0 // fmla v0.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e1 // fmla v1.4s, v7.4s, v9.s[1]
+	WORD $0x4fa91102 // fmla v2.4s, v8.4s, v9.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -24155,29 +23382,11 @@ tile1columnturn:
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -24986,8 +24195,8 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
 
@@ -25000,104 +24209,60 @@ tile6rowturn:
 	FMOVQ 16(R14), F22
 	FMOVQ 32(R14), F23
 	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R14), F27
-	FMOVQ 16(R14), F28
-	FMOVQ 32(R14), F29
-	ADD R4, R14, R14
-	FMOVQ (R13), F30
-	WORD $0x3ce669bf // ldr q31, [x13, x6]
-	WORD $0x4f9e1240 // fmla v0.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1261 // fmla v1.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1282 // fmla v2.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1243 // fmla v3.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1264 // fmla v4.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1285 // fmla v5.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a0 // fmla v0.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e2 // fmla v2.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a3 // fmla v3.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12c4 // fmla v4.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b00 // fmla v0.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b21 // fmla v1.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b42 // fmla v2.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b03 // fmla v3.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b24 // fmla v4.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b45 // fmla v5.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b60 // fmla v0.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b81 // fmla v1.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba2 // fmla v2.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b63 // fmla v3.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b84 // fmla v4.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1ba5 // fmla v5.4s, v29.4s, v31.s[3]
-	WORD $0x3ce769be // ldr q30, [x13, x7]
-	WORD $0x3ce869bf // ldr q31, [x13, x8]
-	WORD $0x4f9e1246 // fmla v6.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e1267 // fmla v7.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e1288 // fmla v8.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f1249 // fmla v9.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f126a // fmla v10.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f128b // fmla v11.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12a6 // fmla v6.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12c7 // fmla v7.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12a9 // fmla v9.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12ca // fmla v10.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12eb // fmla v11.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b06 // fmla v6.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b27 // fmla v7.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b48 // fmla v8.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b09 // fmla v9.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b2a // fmla v10.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b4b // fmla v11.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b87 // fmla v7.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1ba8 // fmla v8.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b69 // fmla v9.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b8a // fmla v10.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bab // fmla v11.4s, v29.4s, v31.s[3]
-	WORD $0x3ce969be // ldr q30, [x13, x9]
-	WORD $0x3cea69bf // ldr q31, [x13, x10]
-	WORD $0x4f9e124c // fmla v12.4s, v18.4s, v30.s[0]
-	WORD $0x4f9e126d // fmla v13.4s, v19.4s, v30.s[0]
-	WORD $0x4f9e128e // fmla v14.4s, v20.4s, v30.s[0]
-	WORD $0x4f9f124f // fmla v15.4s, v18.4s, v31.s[0]
-	WORD $0x4f9f1270 // fmla v16.4s, v19.4s, v31.s[0]
-	WORD $0x4f9f1291 // fmla v17.4s, v20.4s, v31.s[0]
-	WORD $0x4fbe12ac // fmla v12.4s, v21.4s, v30.s[1]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4fbe12ee // fmla v14.4s, v23.4s, v30.s[1]
-	WORD $0x4fbf12af // fmla v15.4s, v21.4s, v31.s[1]
-	WORD $0x4fbf12d0 // fmla v16.4s, v22.4s, v31.s[1]
-	WORD $0x4fbf12f1 // fmla v17.4s, v23.4s, v31.s[1]
-	WORD $0x4f9e1b0c // fmla v12.4s, v24.4s, v30.s[2]
-	WORD $0x4f9e1b2d // fmla v13.4s, v25.4s, v30.s[2]
-	WORD $0x4f9e1b4e // fmla v14.4s, v26.4s, v30.s[2]
-	WORD $0x4f9f1b0f // fmla v15.4s, v24.4s, v31.s[2]
-	WORD $0x4f9f1b30 // fmla v16.4s, v25.4s, v31.s[2]
-	WORD $0x4f9f1b51 // fmla v17.4s, v26.4s, v31.s[2]
-	WORD $0x4fbe1b6c // fmla v12.4s, v27.4s, v30.s[3]
-	WORD $0x4fbe1b8d // fmla v13.4s, v28.4s, v30.s[3]
-	WORD $0x4fbe1bae // fmla v14.4s, v29.4s, v30.s[3]
-	WORD $0x4fbf1b6f // fmla v15.4s, v27.4s, v31.s[3]
-	WORD $0x4fbf1b90 // fmla v16.4s, v28.4s, v31.s[3]
-	WORD $0x4fbf1bb1 // fmla v17.4s, v29.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F24
+	FMOVD (R13)(R6), F25
+	FMOVD (R13)(R7), F26
+	FMOVD (R13)(R8), F27
+	FMOVD (R13)(R9), F28
+	FMOVD (R13)(R10), F29
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f991243 // fmla v3.4s, v18.4s, v25.s[0]
+	WORD $0x4f991264 // fmla v4.4s, v19.4s, v25.s[0]
+	WORD $0x4f991285 // fmla v5.4s, v20.4s, v25.s[0]
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1267 // fmla v7.4s, v19.4s, v26.s[0]
+	WORD $0x4f9a1288 // fmla v8.4s, v20.4s, v26.s[0]
+	WORD $0x4f9b1249 // fmla v9.4s, v18.4s, v27.s[0]
+	WORD $0x4f9b126a // fmla v10.4s, v19.4s, v27.s[0]
+	WORD $0x4f9b128b // fmla v11.4s, v20.4s, v27.s[0]
+	WORD $0x4f9c124c // fmla v12.4s, v18.4s, v28.s[0]
+	WORD $0x4f9c126d // fmla v13.4s, v19.4s, v28.s[0]
+	WORD $0x4f9c128e // fmla v14.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d124f // fmla v15.4s, v18.4s, v29.s[0]
+	WORD $0x4f9d1270 // fmla v16.4s, v19.4s, v29.s[0]
+	WORD $0x4f9d1291 // fmla v17.4s, v20.4s, v29.s[0]
+	WORD $0x4fb812a0 // fmla v0.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c1 // fmla v1.4s, v22.4s, v24.s[1]
+	WORD $0x4fb812e2 // fmla v2.4s, v23.4s, v24.s[1]
+	WORD $0x4fb912a3 // fmla v3.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c4 // fmla v4.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912e5 // fmla v5.4s, v23.4s, v25.s[1]
+	WORD $0x4fba12a6 // fmla v6.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c7 // fmla v7.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4fbb12a9 // fmla v9.4s, v21.4s, v27.s[1]
+	WORD $0x4fbb12ca // fmla v10.4s, v22.4s, v27.s[1]
+	WORD $0x4fbb12eb // fmla v11.4s, v23.4s, v27.s[1]
+	WORD $0x4fbc12ac // fmla v12.4s, v21.4s, v28.s[1]
+	WORD $0x4fbc12cd // fmla v13.4s, v22.4s, v28.s[1]
+	WORD $0x4fbc12ee // fmla v14.4s, v23.4s, v28.s[1]
+	WORD $0x4fbd12af // fmla v15.4s, v21.4s, v29.s[1]
+	WORD $0x4fbd12d0 // fmla v16.4s, v22.4s, v29.s[1]
+	WORD $0x4fbd12f1 // fmla v17.4s, v23.4s, v29.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile6rowturn
 
 tile6rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile6columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile6columnend
 	PCALIGN $32
 
@@ -25152,61 +24317,11 @@ tile6columnturn:
 	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
 	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
-	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
-	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4fb51264 // fmla v4.4s, v19.4s, v21.s[1]
-	WORD $0x4fb51285 // fmla v5.4s, v20.4s, v21.s[1]
-	WORD $0x4f951a46 // fmla v6.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a67 // fmla v7.4s, v19.4s, v21.s[2]
-	WORD $0x4f951a88 // fmla v8.4s, v20.4s, v21.s[2]
-	WORD $0x4fb51a49 // fmla v9.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a6a // fmla v10.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a8b // fmla v11.4s, v20.4s, v21.s[3]
-	FMOVD 16(R13), F22
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4f96126d // fmla v13.4s, v19.4s, v22.s[0]
-	WORD $0x4f96128e // fmla v14.4s, v20.4s, v22.s[0]
-	WORD $0x4fb6124f // fmla v15.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61270 // fmla v16.4s, v19.4s, v22.s[1]
-	WORD $0x4fb61291 // fmla v17.4s, v20.4s, v22.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile6columnturn
 
 tile6columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -25368,8 +24483,8 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
 
@@ -25382,91 +24497,53 @@ tile5rowturn:
 	FMOVQ 16(R14), F19
 	FMOVQ 32(R14), F20
 	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R14), F24
-	FMOVQ 16(R14), F25
-	FMOVQ 32(R14), F26
-	ADD R4, R14, R14
-	FMOVQ (R13), F27
-	WORD $0x3ce669bc // ldr q28, [x13, x6]
-	WORD $0x3ce769bd // ldr q29, [x13, x7]
-	WORD $0x3ce869be // ldr q30, [x13, x8]
-	WORD $0x3ce969bf // ldr q31, [x13, x9]
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4f9b1201 // fmla v1.4s, v16.4s, v27.s[0]
-	WORD $0x4f9b1222 // fmla v2.4s, v17.4s, v27.s[0]
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
-	WORD $0x4f9c1204 // fmla v4.4s, v16.4s, v28.s[0]
-	WORD $0x4f9c1225 // fmla v5.4s, v17.4s, v28.s[0]
-	WORD $0x4f9d11e6 // fmla v6.4s, v15.4s, v29.s[0]
-	WORD $0x4f9d1207 // fmla v7.4s, v16.4s, v29.s[0]
-	WORD $0x4f9d1228 // fmla v8.4s, v17.4s, v29.s[0]
-	WORD $0x4f9e11e9 // fmla v9.4s, v15.4s, v30.s[0]
-	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
-	WORD $0x4f9e122b // fmla v11.4s, v17.4s, v30.s[0]
-	WORD $0x4f9f11ec // fmla v12.4s, v15.4s, v31.s[0]
-	WORD $0x4f9f120d // fmla v13.4s, v16.4s, v31.s[0]
-	WORD $0x4f9f122e // fmla v14.4s, v17.4s, v31.s[0]
-	WORD $0x4fbb1240 // fmla v0.4s, v18.4s, v27.s[1]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4fbb1282 // fmla v2.4s, v20.4s, v27.s[1]
-	WORD $0x4fbc1243 // fmla v3.4s, v18.4s, v28.s[1]
-	WORD $0x4fbc1264 // fmla v4.4s, v19.4s, v28.s[1]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4fbd1246 // fmla v6.4s, v18.4s, v29.s[1]
-	WORD $0x4fbd1267 // fmla v7.4s, v19.4s, v29.s[1]
-	WORD $0x4fbd1288 // fmla v8.4s, v20.4s, v29.s[1]
-	WORD $0x4fbe1249 // fmla v9.4s, v18.4s, v30.s[1]
-	WORD $0x4fbe126a // fmla v10.4s, v19.4s, v30.s[1]
-	WORD $0x4fbe128b // fmla v11.4s, v20.4s, v30.s[1]
-	WORD $0x4fbf124c // fmla v12.4s, v18.4s, v31.s[1]
-	WORD $0x4fbf126d // fmla v13.4s, v19.4s, v31.s[1]
-	WORD $0x4fbf128e // fmla v14.4s, v20.4s, v31.s[1]
-	WORD $0x4f9b1aa0 // fmla v0.4s, v21.4s, v27.s[2]
-	WORD $0x4f9b1ac1 // fmla v1.4s, v22.4s, v27.s[2]
-	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
-	WORD $0x4f9c1aa3 // fmla v3.4s, v21.4s, v28.s[2]
-	WORD $0x4f9c1ac4 // fmla v4.4s, v22.4s, v28.s[2]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	WORD $0x4f9d1ac7 // fmla v7.4s, v22.4s, v29.s[2]
-	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
-	WORD $0x4f9e1aa9 // fmla v9.4s, v21.4s, v30.s[2]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
-	WORD $0x4f9f1aac // fmla v12.4s, v21.4s, v31.s[2]
-	WORD $0x4f9f1acd // fmla v13.4s, v22.4s, v31.s[2]
-	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
-	WORD $0x4fbb1b00 // fmla v0.4s, v24.4s, v27.s[3]
-	WORD $0x4fbb1b21 // fmla v1.4s, v25.4s, v27.s[3]
-	WORD $0x4fbb1b42 // fmla v2.4s, v26.4s, v27.s[3]
-	WORD $0x4fbc1b03 // fmla v3.4s, v24.4s, v28.s[3]
-	WORD $0x4fbc1b24 // fmla v4.4s, v25.4s, v28.s[3]
-	WORD $0x4fbc1b45 // fmla v5.4s, v26.4s, v28.s[3]
-	WORD $0x4fbd1b06 // fmla v6.4s, v24.4s, v29.s[3]
-	WORD $0x4fbd1b27 // fmla v7.4s, v25.4s, v29.s[3]
-	WORD $0x4fbd1b48 // fmla v8.4s, v26.4s, v29.s[3]
-	WORD $0x4fbe1b09 // fmla v9.4s, v24.4s, v30.s[3]
-	WORD $0x4fbe1b2a // fmla v10.4s, v25.4s, v30.s[3]
-	WORD $0x4fbe1b4b // fmla v11.4s, v26.4s, v30.s[3]
-	WORD $0x4fbf1b0c // fmla v12.4s, v24.4s, v31.s[3]
-	WORD $0x4fbf1b2d // fmla v13.4s, v25.4s, v31.s[3]
-	WORD $0x4fbf1b4e // fmla v14.4s, v26.4s, v31.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F21
+	FMOVD (R13)(R6), F22
+	FMOVD (R13)(R7), F23
+	FMOVD (R13)(R8), F24
+	FMOVD (R13)(R9), F25
+	WORD $0x4f9511e0 // fmla v0.4s, v15.4s, v21.s[0]
+	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
+	WORD $0x4f951222 // fmla v2.4s, v17.4s, v21.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4f961204 // fmla v4.4s, v16.4s, v22.s[0]
+	WORD $0x4f961225 // fmla v5.4s, v17.4s, v22.s[0]
+	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
+	WORD $0x4f971207 // fmla v7.4s, v16.4s, v23.s[0]
+	WORD $0x4f971228 // fmla v8.4s, v17.4s, v23.s[0]
+	WORD $0x4f9811e9 // fmla v9.4s, v15.4s, v24.s[0]
+	WORD $0x4f98120a // fmla v10.4s, v16.4s, v24.s[0]
+	WORD $0x4f98122b // fmla v11.4s, v17.4s, v24.s[0]
+	WORD $0x4f9911ec // fmla v12.4s, v15.4s, v25.s[0]
+	WORD $0x4f99120d // fmla v13.4s, v16.4s, v25.s[0]
+	WORD $0x4f99122e // fmla v14.4s, v17.4s, v25.s[0]
+	WORD $0x4fb51240 // fmla v0.4s, v18.4s, v21.s[1]
+	WORD $0x4fb51261 // fmla v1.4s, v19.4s, v21.s[1]
+	WORD $0x4fb51282 // fmla v2.4s, v20.4s, v21.s[1]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4fb61285 // fmla v5.4s, v20.4s, v22.s[1]
+	WORD $0x4fb71246 // fmla v6.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71288 // fmla v8.4s, v20.4s, v23.s[1]
+	WORD $0x4fb81249 // fmla v9.4s, v18.4s, v24.s[1]
+	WORD $0x4fb8126a // fmla v10.4s, v19.4s, v24.s[1]
+	WORD $0x4fb8128b // fmla v11.4s, v20.4s, v24.s[1]
+	WORD $0x4fb9124c // fmla v12.4s, v18.4s, v25.s[1]
+	WORD $0x4fb9126d // fmla v13.4s, v19.4s, v25.s[1]
+	WORD $0x4fb9128e // fmla v14.4s, v20.4s, v25.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile5rowturn
 
 tile5rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile5columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile5columnend
 	PCALIGN $32
 
@@ -25515,55 +24592,11 @@ tile5columnturn:
 	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
 	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0x4fb211e3 // fmla v3.4s, v15.4s, v18.s[1]
-	WORD $0x4fb21204 // fmla v4.4s, v16.4s, v18.s[1]
-	WORD $0x4fb21225 // fmla v5.4s, v17.4s, v18.s[1]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4f921a07 // fmla v7.4s, v16.4s, v18.s[2]
-	WORD $0x4f921a28 // fmla v8.4s, v17.4s, v18.s[2]
-	WORD $0x4fb219e9 // fmla v9.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a0a // fmla v10.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a2b // fmla v11.4s, v17.4s, v18.s[3]
-	FMOVS 16(R13), F19
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	WORD $0x4f93120d // fmla v13.4s, v16.4s, v19.s[0]
-	WORD $0x4f93122e // fmla v14.4s, v17.4s, v19.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile5columnturn
 
 tile5columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -25705,8 +24738,8 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
 
@@ -25719,78 +24752,46 @@ tile4rowturn:
 	FMOVQ 16(R14), F16
 	FMOVQ 32(R14), F17
 	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R14), F21
-	FMOVQ 16(R14), F22
-	FMOVQ 32(R14), F23
-	ADD R4, R14, R14
-	FMOVQ (R13), F24
-	WORD $0x3ce669b9 // ldr q25, [x13, x6]
-	WORD $0x3ce769ba // ldr q26, [x13, x7]
-	WORD $0x3ce869bb // ldr q27, [x13, x8]
-	WORD $0x4f981180 // fmla v0.4s, v12.4s, v24.s[0]
-	WORD $0x4f9811a1 // fmla v1.4s, v13.4s, v24.s[0]
-	WORD $0x4f9811c2 // fmla v2.4s, v14.4s, v24.s[0]
-	WORD $0x4f991183 // fmla v3.4s, v12.4s, v25.s[0]
-	WORD $0x4f9911a4 // fmla v4.4s, v13.4s, v25.s[0]
-	WORD $0x4f9911c5 // fmla v5.4s, v14.4s, v25.s[0]
-	WORD $0x4f9a1186 // fmla v6.4s, v12.4s, v26.s[0]
-	WORD $0x4f9a11a7 // fmla v7.4s, v13.4s, v26.s[0]
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9b1189 // fmla v9.4s, v12.4s, v27.s[0]
-	WORD $0x4f9b11aa // fmla v10.4s, v13.4s, v27.s[0]
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	WORD $0x4fb811e0 // fmla v0.4s, v15.4s, v24.s[1]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4fb81222 // fmla v2.4s, v17.4s, v24.s[1]
-	WORD $0x4fb911e3 // fmla v3.4s, v15.4s, v25.s[1]
-	WORD $0x4fb91204 // fmla v4.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fba11e6 // fmla v6.4s, v15.4s, v26.s[1]
-	WORD $0x4fba1207 // fmla v7.4s, v16.4s, v26.s[1]
-	WORD $0x4fba1228 // fmla v8.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
-	WORD $0x4fbb120a // fmla v10.4s, v16.4s, v27.s[1]
-	WORD $0x4fbb122b // fmla v11.4s, v17.4s, v27.s[1]
-	WORD $0x4f981a40 // fmla v0.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a61 // fmla v1.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	WORD $0x4f991a43 // fmla v3.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a64 // fmla v4.4s, v19.4s, v25.s[2]
-	WORD $0x4f991a85 // fmla v5.4s, v20.4s, v25.s[2]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4f9a1a67 // fmla v7.4s, v19.4s, v26.s[2]
-	WORD $0x4f9a1a88 // fmla v8.4s, v20.4s, v26.s[2]
-	WORD $0x4f9b1a49 // fmla v9.4s, v18.4s, v27.s[2]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x4f9b1a8b // fmla v11.4s, v20.4s, v27.s[2]
-	WORD $0x4fb81aa0 // fmla v0.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ac1 // fmla v1.4s, v22.4s, v24.s[3]
-	WORD $0x4fb81ae2 // fmla v2.4s, v23.4s, v24.s[3]
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ac4 // fmla v4.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91ae5 // fmla v5.4s, v23.4s, v25.s[3]
-	WORD $0x4fba1aa6 // fmla v6.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1ae8 // fmla v8.4s, v23.4s, v26.s[3]
-	WORD $0x4fbb1aa9 // fmla v9.4s, v21.4s, v27.s[3]
-	WORD $0x4fbb1aca // fmla v10.4s, v22.4s, v27.s[3]
-	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F18
+	FMOVD (R13)(R6), F19
+	FMOVD (R13)(R7), F20
+	FMOVD (R13)(R8), F21
+	WORD $0x4f921180 // fmla v0.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a1 // fmla v1.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c2 // fmla v2.4s, v14.4s, v18.s[0]
+	WORD $0x4f931183 // fmla v3.4s, v12.4s, v19.s[0]
+	WORD $0x4f9311a4 // fmla v4.4s, v13.4s, v19.s[0]
+	WORD $0x4f9311c5 // fmla v5.4s, v14.4s, v19.s[0]
+	WORD $0x4f941186 // fmla v6.4s, v12.4s, v20.s[0]
+	WORD $0x4f9411a7 // fmla v7.4s, v13.4s, v20.s[0]
+	WORD $0x4f9411c8 // fmla v8.4s, v14.4s, v20.s[0]
+	WORD $0x4f951189 // fmla v9.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511aa // fmla v10.4s, v13.4s, v21.s[0]
+	WORD $0x4f9511cb // fmla v11.4s, v14.4s, v21.s[0]
+	WORD $0x4fb211e0 // fmla v0.4s, v15.4s, v18.s[1]
+	WORD $0x4fb21201 // fmla v1.4s, v16.4s, v18.s[1]
+	WORD $0x4fb21222 // fmla v2.4s, v17.4s, v18.s[1]
+	WORD $0x4fb311e3 // fmla v3.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31204 // fmla v4.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31225 // fmla v5.4s, v17.4s, v19.s[1]
+	WORD $0x4fb411e6 // fmla v6.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41207 // fmla v7.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41228 // fmla v8.4s, v17.4s, v20.s[1]
+	WORD $0x4fb511e9 // fmla v9.4s, v15.4s, v21.s[1]
+	WORD $0x4fb5120a // fmla v10.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122b // fmla v11.4s, v17.4s, v21.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile4rowturn
 
 tile4rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile4columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile4columnend
 	PCALIGN $32
 
@@ -25831,47 +24832,11 @@ tile4columnturn:
 	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
 	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
 	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
-	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a4 // fmla v4.4s, v13.4s, v15.s[1]
-	WORD $0x4faf11c5 // fmla v5.4s, v14.4s, v15.s[1]
-	WORD $0x4f8f1986 // fmla v6.4s, v12.4s, v15.s[2]
-	WORD $0x4f8f19a7 // fmla v7.4s, v13.4s, v15.s[2]
-	WORD $0x4f8f19c8 // fmla v8.4s, v14.4s, v15.s[2]
-	WORD $0x4faf1989 // fmla v9.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19aa // fmla v10.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19cb // fmla v11.4s, v14.4s, v15.s[3]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile4columnturn
 
 tile4columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -25993,8 +24958,8 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
 
@@ -26007,65 +24972,39 @@ tile3rowturn:
 	FMOVQ 16(R14), F13
 	FMOVQ 32(R14), F14
 	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R14), F18
-	FMOVQ 16(R14), F19
-	FMOVQ 32(R14), F20
-	ADD R4, R14, R14
-	FMOVQ (R13), F21
-	WORD $0x3ce669b6 // ldr q22, [x13, x6]
-	WORD $0x3ce769b7 // ldr q23, [x13, x7]
-	WORD $0x4f951120 // fmla v0.4s, v9.4s, v21.s[0]
-	WORD $0x4f951141 // fmla v1.4s, v10.4s, v21.s[0]
-	WORD $0x4f951162 // fmla v2.4s, v11.4s, v21.s[0]
-	WORD $0x4f961123 // fmla v3.4s, v9.4s, v22.s[0]
-	WORD $0x4f961144 // fmla v4.4s, v10.4s, v22.s[0]
-	WORD $0x4f961165 // fmla v5.4s, v11.4s, v22.s[0]
-	WORD $0x4f971126 // fmla v6.4s, v9.4s, v23.s[0]
-	WORD $0x4f971147 // fmla v7.4s, v10.4s, v23.s[0]
-	WORD $0x4f971168 // fmla v8.4s, v11.4s, v23.s[0]
-	WORD $0x4fb51180 // fmla v0.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
-	WORD $0x4fb511c2 // fmla v2.4s, v14.4s, v21.s[1]
-	WORD $0x4fb61183 // fmla v3.4s, v12.4s, v22.s[1]
-	WORD $0x4fb611a4 // fmla v4.4s, v13.4s, v22.s[1]
-	WORD $0x4fb611c5 // fmla v5.4s, v14.4s, v22.s[1]
-	WORD $0x4fb71186 // fmla v6.4s, v12.4s, v23.s[1]
-	WORD $0x4fb711a7 // fmla v7.4s, v13.4s, v23.s[1]
-	WORD $0x4fb711c8 // fmla v8.4s, v14.4s, v23.s[1]
-	WORD $0x4f9519e0 // fmla v0.4s, v15.4s, v21.s[2]
-	WORD $0x4f951a01 // fmla v1.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	WORD $0x4f9619e3 // fmla v3.4s, v15.4s, v22.s[2]
-	WORD $0x4f961a04 // fmla v4.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a25 // fmla v5.4s, v17.4s, v22.s[2]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x4f971a07 // fmla v7.4s, v16.4s, v23.s[2]
-	WORD $0x4f971a28 // fmla v8.4s, v17.4s, v23.s[2]
-	WORD $0x4fb51a40 // fmla v0.4s, v18.4s, v21.s[3]
-	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
-	WORD $0x4fb51a82 // fmla v2.4s, v20.4s, v21.s[3]
-	WORD $0x4fb61a43 // fmla v3.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a64 // fmla v4.4s, v19.4s, v22.s[3]
-	WORD $0x4fb61a85 // fmla v5.4s, v20.4s, v22.s[3]
-	WORD $0x4fb71a46 // fmla v6.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a67 // fmla v7.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a88 // fmla v8.4s, v20.4s, v23.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F15
+	FMOVD (R13)(R6), F16
+	FMOVD (R13)(R7), F17
+	WORD $0x4f8f1120 // fmla v0.4s, v9.4s, v15.s[0]
+	WORD $0x4f8f1141 // fmla v1.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1162 // fmla v2.4s, v11.4s, v15.s[0]
+	WORD $0x4f901123 // fmla v3.4s, v9.4s, v16.s[0]
+	WORD $0x4f901144 // fmla v4.4s, v10.4s, v16.s[0]
+	WORD $0x4f901165 // fmla v5.4s, v11.4s, v16.s[0]
+	WORD $0x4f911126 // fmla v6.4s, v9.4s, v17.s[0]
+	WORD $0x4f911147 // fmla v7.4s, v10.4s, v17.s[0]
+	WORD $0x4f911168 // fmla v8.4s, v11.4s, v17.s[0]
+	WORD $0x4faf1180 // fmla v0.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a1 // fmla v1.4s, v13.4s, v15.s[1]
+	WORD $0x4faf11c2 // fmla v2.4s, v14.4s, v15.s[1]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c5 // fmla v5.4s, v14.4s, v16.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile3rowturn
 
 tile3rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile3columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile3columnend
 	PCALIGN $32
 
@@ -26102,43 +25041,11 @@ tile3columnturn:
 	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
 	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVD (R13), F12
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1123 // fmla v3.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1144 // fmla v4.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1165 // fmla v5.4s, v11.4s, v12.s[1]
-	FMOVS 8(R13), F13
-	WORD $0x4f8d1126 // fmla v6.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1147 // fmla v7.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1168 // fmla v8.4s, v11.4s, v13.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile3columnturn
 
 tile3columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -26240,8 +25147,8 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
 
@@ -26254,52 +25161,32 @@ tile2rowturn:
 	FMOVQ 16(R14), F10
 	FMOVQ 32(R14), F11
 	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R14), F15
-	FMOVQ 16(R14), F16
-	FMOVQ 32(R14), F17
-	ADD R4, R14, R14
-	FMOVQ (R13), F18
-	WORD $0x3ce669b3 // ldr q19, [x13, x6]
-	WORD $0x4f9210c0 // fmla v0.4s, v6.4s, v18.s[0]
-	WORD $0x4f9210e1 // fmla v1.4s, v7.4s, v18.s[0]
-	WORD $0x4f921102 // fmla v2.4s, v8.4s, v18.s[0]
-	WORD $0x4f9310c3 // fmla v3.4s, v6.4s, v19.s[0]
-	WORD $0x4f9310e4 // fmla v4.4s, v7.4s, v19.s[0]
-	WORD $0x4f931105 // fmla v5.4s, v8.4s, v19.s[0]
-	WORD $0x4fb21120 // fmla v0.4s, v9.4s, v18.s[1]
-	WORD $0x4fb21141 // fmla v1.4s, v10.4s, v18.s[1]
-	WORD $0x4fb21162 // fmla v2.4s, v11.4s, v18.s[1]
-	WORD $0x4fb31123 // fmla v3.4s, v9.4s, v19.s[1]
-	WORD $0x4fb31144 // fmla v4.4s, v10.4s, v19.s[1]
-	WORD $0x4fb31165 // fmla v5.4s, v11.4s, v19.s[1]
-	WORD $0x4f921980 // fmla v0.4s, v12.4s, v18.s[2]
-	WORD $0x4f9219a1 // fmla v1.4s, v13.4s, v18.s[2]
-	WORD $0x4f9219c2 // fmla v2.4s, v14.4s, v18.s[2]
-	WORD $0x4f931983 // fmla v3.4s, v12.4s, v19.s[2]
-	WORD $0x4f9319a4 // fmla v4.4s, v13.4s, v19.s[2]
-	WORD $0x4f9319c5 // fmla v5.4s, v14.4s, v19.s[2]
-	WORD $0x4fb219e0 // fmla v0.4s, v15.4s, v18.s[3]
-	WORD $0x4fb21a01 // fmla v1.4s, v16.4s, v18.s[3]
-	WORD $0x4fb21a22 // fmla v2.4s, v17.4s, v18.s[3]
-	WORD $0x4fb319e3 // fmla v3.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a04 // fmla v4.4s, v16.4s, v19.s[3]
-	WORD $0x4fb31a25 // fmla v5.4s, v17.4s, v19.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F12
+	FMOVD (R13)(R6), F13
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8d10c3 // fmla v3.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d10e4 // fmla v4.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1105 // fmla v5.4s, v8.4s, v13.s[0]
+	WORD $0x4fac1120 // fmla v0.4s, v9.4s, v12.s[1]
+	WORD $0x4fac1141 // fmla v1.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1162 // fmla v2.4s, v11.4s, v12.s[1]
+	WORD $0x4fad1123 // fmla v3.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1144 // fmla v4.4s, v10.4s, v13.s[1]
+	WORD $0x4fad1165 // fmla v5.4s, v11.4s, v13.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile2rowturn
 
 tile2rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile2columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile2columnend
 	PCALIGN $32
 
@@ -26328,35 +25215,11 @@ tile2columnturn:
 	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
 	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
 	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	FMOVQ (R14), F6
-	FMOVQ 16(R14), F7
-	FMOVQ 32(R14), F8
-	ADD R4, R14, R14
-	FMOVD (R13), F9
-	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
-	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
-	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	WORD $0x4fa910e4 // fmla v4.4s, v7.4s, v9.s[1]
-	WORD $0x4fa91105 // fmla v5.4s, v8.4s, v9.s[1]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile2columnturn
 
 tile2columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -26438,8 +25301,8 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
-	SUBS $4, R15, R15
+	// The rows of A lie side by side: 2 steps of a row at once.
+	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
 
@@ -26452,39 +25315,25 @@ tile1rowturn:
 	FMOVQ 16(R14), F7
 	FMOVQ 32(R14), F8
 	ADD R4, R14, R14
-	FMOVQ (R14), F9
-	FMOVQ 16(R14), F10
-	FMOVQ 32(R14), F11
-	ADD R4, R14, R14
-	FMOVQ (R14), F12
-	FMOVQ 16(R14), F13
-	FMOVQ 32(R14), F14
-	ADD R4, R14, R14
-	FMOVQ (R13), F15
-	WORD $0x4f8f1060 // fmla v0.4s, v3.4s, v15.s[0]
-	WORD $0x4f8f1081 // fmla v1.4s, v4.4s, v15.s[0]
-	WORD $0x4f8f10a2 // fmla v2.4s, v5.4s, v15.s[0]
-	WORD $0x4faf10c0 // fmla v0.4s, v6.4s, v15.s[1]
-	WORD $0x4faf10e1 // fmla v1.4s, v7.4s, v15.s[1]
-	WORD $0x4faf1102 // fmla v2.4s, v8.4s, v15.s[1]
-	WORD $0x4f8f1920 // fmla v0.4s, v9.4s, v15.s[2]
-	WORD $0x4f8f1941 // fmla v1.4s, v10.4s, v15.s[2]
-	WORD $0x4f8f1962 // fmla v2.4s, v11.4s, v15.s[2]
-	WORD $0x4faf1980 // fmla v0.4s, v12.4s, v15.s[3]
-	WORD $0x4faf19a1 // fmla v1.4s, v13.4s, v15.s[3]
-	WORD $0x4faf19c2 // fmla v2.4s, v14.4s, v15.s[3]
-	ADD $16, R13, R13
-	SUBS $4, R15, R15
+	FMOVD (R13), F9
+	WORD $0x4f891060 // fmla v0.4s, v3.4s, v9.s[0]
+	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
+	WORD $0x4f8910a2 // fmla v2.4s, v5.4s, v9.s[0]
+	WORD $0x4fa910c0 // fmla v0.4s, v6.4s, v9.s[1]
+	WORD $0x4fa910e1 // fmla v1.4s, v7.4s, v9.s[1]
+	WORD $0x4fa91102 // fmla v2.4s, v8.4s, v9.s[1]
+	ADD $8, R13, R13
+	SUBS $2, R15, R15
 	BGE tile1rowturn
 
 tile1rowend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
 
 tile1columns:
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BLT tile1columnend
 	PCALIGN $32
 
@@ -26507,29 +25356,11 @@ tile1columnturn:
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	FMOVQ (R14), F3
-	FMOVQ 16(R14), F4
-	FMOVQ 32(R14), F5
-	ADD R4, R14, R14
-	FMOVS (R13), F6
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	ADD R3, R13, R13
-	SUBS $4, R15, R15
+	SUBS $2, R15, R15
 	BGE tile1columnturn
 
 tile1columnend:
-	ADD $4, R15, R15
+	ADD $2, R15, R15
 
 	// Number by number.
 
@@ -26644,10 +25475,12 @@ TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD max_len+48(FP), R4
 	MOVD $exp2NEON<>(SB), R5
 	FMOVQ 96(R5), F0
-	MOVD $0xc2fc0000, R6
+	MOVD $0x4b400080, R6
 	VDUP R6, V1.S4
-	MOVD $0xff800000, R6
+	MOVD $0xc2fc0000, R6
 	VDUP R6, V2.S4
+	MOVD $0xff800000, R6
+	VDUP R6, V3.S4
 
 	// The widest chunk of columns that is left.
 
@@ -26663,99 +25496,99 @@ columns:
 	// 3 vectors of lanes: maxima and sums in registers, one row a turn.
 
 chunk3:
-	FMOVQ (R2), F3
-	WORD $0x4e22e469 // fcmeq v9.4s, v3.4s, v2.4s
-	WORD $0x4e691c63 // bic v3.16b, v3.16b, v9.16b
-	VEOR V6.B16, V6.B16, V6.B16
-	FMOVQ 16(R2), F4
-	WORD $0x4e22e489 // fcmeq v9.4s, v4.4s, v2.4s
-	WORD $0x4e691c84 // bic v4.16b, v4.16b, v9.16b
+	FMOVQ (R2), F4
+	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
+	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
 	VEOR V7.B16, V7.B16, V7.B16
-	FMOVQ 32(R2), F5
-	WORD $0x4e22e4a9 // fcmeq v9.4s, v5.4s, v2.4s
-	WORD $0x4e691ca5 // bic v5.16b, v5.16b, v9.16b
+	FMOVQ 16(R2), F5
+	WORD $0x4e23e4aa // fcmeq v10.4s, v5.4s, v3.4s
+	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
 	VEOR V8.B16, V8.B16, V8.B16
+	FMOVQ 32(R2), F6
+	WORD $0x4e23e4ca // fcmeq v10.4s, v6.4s, v3.4s
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	VEOR V9.B16, V9.B16, V9.B16
 	MOVD n+32(FP), R7
 	MOVD R0, R6
 	CBZ R7, chunk3done
 	PCALIGN $32
 
 chunk3row:
-	FMOVQ (R6), F9
-	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
-	FMOVQ 16(R6), F10
+	FMOVQ (R6), F10
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	FMOVQ 32(R6), F11
+	FMOVQ 16(R6), F11
 	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
+	FMOVQ 32(R6), F12
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
 
 	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
-	WORD $0x4e21892f // frintn v15.4s, v9.4s
-	WORD $0x4e21a92c // fcvtns v12.4s, v9.4s
-	WORD $0x4eafd532 // fsub v18.4s, v9.4s, v15.4s
-	WORD $0x6ea9e42f // fcmgt v15.4s, v1.4s, v9.4s
-	WORD $0x4e218950 // frintn v16.4s, v10.4s
-	WORD $0x4e21a94d // fcvtns v13.4s, v10.4s
-	WORD $0x4eb0d553 // fsub v19.4s, v10.4s, v16.4s
-	WORD $0x6eaae430 // fcmgt v16.4s, v1.4s, v10.4s
-	WORD $0x4e218971 // frintn v17.4s, v11.4s
-	WORD $0x4e21a96e // fcvtns v14.4s, v11.4s
-	WORD $0x4eb1d574 // fsub v20.4s, v11.4s, v17.4s
-	WORD $0x6eabe431 // fcmgt v17.4s, v1.4s, v11.4s
+	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
+	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
+	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
+	WORD $0x6eaae456 // fcmgt v22.4s, v2.4s, v10.4s
+	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
+	WORD $0x4ea1d5d1 // fsub v17.4s, v14.4s, v1.4s
+	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
+	WORD $0x6eabe457 // fcmgt v23.4s, v2.4s, v11.4s
+	WORD $0x4e21d58f // fadd v15.4s, v12.4s, v1.4s
+	WORD $0x4ea1d5f2 // fsub v18.4s, v15.4s, v1.4s
+	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
+	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
 
-	// The polynomial in r, by Horner's rule.
+	// Half the polynomial in r, by Horner's rule.
+	FMOVQ 80(R5), F19
+	VFMLA V16.S4, V0.S4, V19.S4
+	FMOVQ 80(R5), F20
+	VFMLA V17.S4, V0.S4, V20.S4
 	FMOVQ 80(R5), F21
 	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 80(R5), F22
-	VFMLA V19.S4, V0.S4, V22.S4
-	FMOVQ 80(R5), F23
-	VFMLA V20.S4, V0.S4, V23.S4
-	FMOVQ 64(R5), F9
-	VFMLA V18.S4, V21.S4, V9.S4
 	FMOVQ 64(R5), F10
-	VFMLA V19.S4, V22.S4, V10.S4
+	VFMLA V16.S4, V19.S4, V10.S4
 	FMOVQ 64(R5), F11
-	VFMLA V20.S4, V23.S4, V11.S4
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ 64(R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
+	FMOVQ 48(R5), F19
+	VFMLA V16.S4, V10.S4, V19.S4
+	FMOVQ 48(R5), F20
+	VFMLA V17.S4, V11.S4, V20.S4
 	FMOVQ 48(R5), F21
-	VFMLA V18.S4, V9.S4, V21.S4
-	FMOVQ 48(R5), F22
-	VFMLA V19.S4, V10.S4, V22.S4
-	FMOVQ 48(R5), F23
-	VFMLA V20.S4, V11.S4, V23.S4
-	FMOVQ 32(R5), F9
-	VFMLA V18.S4, V21.S4, V9.S4
+	VFMLA V18.S4, V12.S4, V21.S4
 	FMOVQ 32(R5), F10
-	VFMLA V19.S4, V22.S4, V10.S4
+	VFMLA V16.S4, V19.S4, V10.S4
 	FMOVQ 32(R5), F11
-	VFMLA V20.S4, V23.S4, V11.S4
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ 32(R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
+	FMOVQ 16(R5), F19
+	VFMLA V16.S4, V10.S4, V19.S4
+	FMOVQ 16(R5), F20
+	VFMLA V17.S4, V11.S4, V20.S4
 	FMOVQ 16(R5), F21
-	VFMLA V18.S4, V9.S4, V21.S4
-	FMOVQ 16(R5), F22
-	VFMLA V19.S4, V10.S4, V22.S4
-	FMOVQ 16(R5), F23
-	VFMLA V20.S4, V11.S4, V23.S4
-	FMOVQ (R5), F9
-	VFMLA V18.S4, V21.S4, V9.S4
+	VFMLA V18.S4, V12.S4, V21.S4
 	FMOVQ (R5), F10
-	VFMLA V19.S4, V22.S4, V10.S4
+	VFMLA V16.S4, V19.S4, V10.S4
 	FMOVQ (R5), F11
-	VFMLA V20.S4, V23.S4, V11.S4
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ (R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
 
-	// Scale by 2^n.
-	VSHL $23, V12.S4, V12.S4
-	VADD V12.S4, V9.S4, V9.S4
-	WORD $0x4e6f1d29 // bic v9.16b, v9.16b, v15.16b
+	// Scale by 2^(n+1).
 	VSHL $23, V13.S4, V13.S4
-	VADD V13.S4, V10.S4, V10.S4
-	WORD $0x4e701d4a // bic v10.16b, v10.16b, v16.16b
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
 	VSHL $23, V14.S4, V14.S4
-	VADD V14.S4, V11.S4, V11.S4
-	WORD $0x4e711d6b // bic v11.16b, v11.16b, v17.16b
-	FMOVQ F9, (R6)
-	WORD $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
-	FMOVQ F10, 16(R6)
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4e771d6b // bic v11.16b, v11.16b, v23.16b
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e781d8c // bic v12.16b, v12.16b, v24.16b
+	FMOVQ F10, (R6)
 	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ F11, 32(R6)
+	FMOVQ F11, 16(R6)
 	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	FMOVQ F12, 32(R6)
+	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
 	ADD R1, R6, R6
 	SUBS $1, R7, R7
 	BNE chunk3row
@@ -26763,9 +25596,9 @@ chunk3row:
 	// Store the sums; on to the next columns.
 
 chunk3done:
-	FMOVQ F6, (R3)
-	FMOVQ F7, 16(R3)
-	FMOVQ F8, 32(R3)
+	FMOVQ F7, (R3)
+	FMOVQ F8, 16(R3)
+	FMOVQ F9, 32(R3)
 	ADD $48, R0, R0
 	ADD $48, R2, R2
 	ADD $48, R3, R3
@@ -26775,72 +25608,72 @@ chunk3done:
 	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
 
 chunk2:
-	FMOVQ (R2), F3
-	WORD $0x4e22e467 // fcmeq v7.4s, v3.4s, v2.4s
-	WORD $0x4e671c63 // bic v3.16b, v3.16b, v7.16b
-	VEOR V5.B16, V5.B16, V5.B16
-	FMOVQ 16(R2), F4
-	WORD $0x4e22e487 // fcmeq v7.4s, v4.4s, v2.4s
-	WORD $0x4e671c84 // bic v4.16b, v4.16b, v7.16b
+	FMOVQ (R2), F4
+	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
+	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
 	VEOR V6.B16, V6.B16, V6.B16
+	FMOVQ 16(R2), F5
+	WORD $0x4e23e4a8 // fcmeq v8.4s, v5.4s, v3.4s
+	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
+	VEOR V7.B16, V7.B16, V7.B16
 	MOVD n+32(FP), R7
 	MOVD R0, R6
 	CBZ R7, chunk2done
 	PCALIGN $32
 
 chunk2row:
-	FMOVQ (R6), F7
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	FMOVQ 16(R6), F8
+	FMOVQ (R6), F8
 	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
+	FMOVQ 16(R6), F9
+	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
 
 	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
-	WORD $0x4e2188eb // frintn v11.4s, v7.4s
-	WORD $0x4e21a8e9 // fcvtns v9.4s, v7.4s
-	WORD $0x4eabd4ed // fsub v13.4s, v7.4s, v11.4s
-	WORD $0x6ea7e42b // fcmgt v11.4s, v1.4s, v7.4s
-	WORD $0x4e21890c // frintn v12.4s, v8.4s
-	WORD $0x4e21a90a // fcvtns v10.4s, v8.4s
-	WORD $0x4eacd50e // fsub v14.4s, v8.4s, v12.4s
-	WORD $0x6ea8e42c // fcmgt v12.4s, v1.4s, v8.4s
+	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
+	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
+	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
+	WORD $0x6ea8e450 // fcmgt v16.4s, v2.4s, v8.4s
+	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
+	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
+	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
 
-	// The polynomial in r, by Horner's rule.
+	// Half the polynomial in r, by Horner's rule.
+	FMOVQ 80(R5), F14
+	VFMLA V12.S4, V0.S4, V14.S4
 	FMOVQ 80(R5), F15
 	VFMLA V13.S4, V0.S4, V15.S4
-	FMOVQ 80(R5), F16
-	VFMLA V14.S4, V0.S4, V16.S4
-	FMOVQ 64(R5), F7
-	VFMLA V13.S4, V15.S4, V7.S4
 	FMOVQ 64(R5), F8
-	VFMLA V14.S4, V16.S4, V8.S4
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ 64(R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
+	FMOVQ 48(R5), F14
+	VFMLA V12.S4, V8.S4, V14.S4
 	FMOVQ 48(R5), F15
-	VFMLA V13.S4, V7.S4, V15.S4
-	FMOVQ 48(R5), F16
-	VFMLA V14.S4, V8.S4, V16.S4
-	FMOVQ 32(R5), F7
-	VFMLA V13.S4, V15.S4, V7.S4
+	VFMLA V13.S4, V9.S4, V15.S4
 	FMOVQ 32(R5), F8
-	VFMLA V14.S4, V16.S4, V8.S4
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ 32(R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
+	FMOVQ 16(R5), F14
+	VFMLA V12.S4, V8.S4, V14.S4
 	FMOVQ 16(R5), F15
-	VFMLA V13.S4, V7.S4, V15.S4
-	FMOVQ 16(R5), F16
-	VFMLA V14.S4, V8.S4, V16.S4
-	FMOVQ (R5), F7
-	VFMLA V13.S4, V15.S4, V7.S4
+	VFMLA V13.S4, V9.S4, V15.S4
 	FMOVQ (R5), F8
-	VFMLA V14.S4, V16.S4, V8.S4
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ (R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
 
-	// Scale by 2^n.
-	VSHL $23, V9.S4, V9.S4
-	VADD V9.S4, V7.S4, V7.S4
-	WORD $0x4e6b1ce7 // bic v7.16b, v7.16b, v11.16b
+	// Scale by 2^(n+1).
 	VSHL $23, V10.S4, V10.S4
-	VADD V10.S4, V8.S4, V8.S4
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ F7, (R6)
-	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
-	FMOVQ F8, 16(R6)
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
+	VSHL $23, V11.S4, V11.S4
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4e711d29 // bic v9.16b, v9.16b, v17.16b
+	FMOVQ F8, (R6)
 	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	FMOVQ F9, 16(R6)
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
 	ADD R1, R6, R6
 	SUBS $1, R7, R7
 	BNE chunk2row
@@ -26848,8 +25681,8 @@ chunk2row:
 	// Store the sums; on to the next columns.
 
 chunk2done:
-	FMOVQ F5, (R3)
-	FMOVQ F6, 16(R3)
+	FMOVQ F6, (R3)
+	FMOVQ F7, 16(R3)
 	ADD $32, R0, R0
 	ADD $32, R2, R2
 	ADD $32, R3, R3
@@ -26859,45 +25692,45 @@ chunk2done:
 	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
 
 chunk1:
-	FMOVQ (R2), F3
-	WORD $0x4e22e465 // fcmeq v5.4s, v3.4s, v2.4s
-	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
-	VEOR V4.B16, V4.B16, V4.B16
+	FMOVQ (R2), F4
+	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
+	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
+	VEOR V5.B16, V5.B16, V5.B16
 	MOVD n+32(FP), R7
 	MOVD R0, R6
 	CBZ R7, chunk1done
 	PCALIGN $32
 
 chunk1row:
-	FMOVQ (R6), F5
-	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ (R6), F6
+	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
 
 	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
-	WORD $0x4e2188a7 // frintn v7.4s, v5.4s
-	WORD $0x4e21a8a6 // fcvtns v6.4s, v5.4s
-	WORD $0x4ea7d4a8 // fsub v8.4s, v5.4s, v7.4s
-	WORD $0x6ea5e427 // fcmgt v7.4s, v1.4s, v5.4s
+	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
+	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
+	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
+	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
 
-	// The polynomial in r, by Horner's rule.
+	// Half the polynomial in r, by Horner's rule.
 	FMOVQ 80(R5), F9
 	VFMLA V8.S4, V0.S4, V9.S4
-	FMOVQ 64(R5), F5
-	VFMLA V8.S4, V9.S4, V5.S4
+	FMOVQ 64(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
 	FMOVQ 48(R5), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ 32(R5), F5
-	VFMLA V8.S4, V9.S4, V5.S4
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ 32(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
 	FMOVQ 16(R5), F9
-	VFMLA V8.S4, V5.S4, V9.S4
-	FMOVQ (R5), F5
-	VFMLA V8.S4, V9.S4, V5.S4
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ (R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
 
-	// Scale by 2^n.
-	VSHL $23, V6.S4, V6.S4
-	VADD V6.S4, V5.S4, V5.S4
-	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
-	FMOVQ F5, (R6)
-	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	// Scale by 2^(n+1).
+	VSHL $23, V7.S4, V7.S4
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	FMOVQ F6, (R6)
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
 	ADD R1, R6, R6
 	SUBS $1, R7, R7
 	BNE chunk1row
@@ -26905,7 +25738,7 @@ chunk1row:
 	// Store the sums; on to the next columns.
 
 chunk1done:
-	FMOVQ F4, (R3)
+	FMOVQ F5, (R3)
 	ADD $16, R0, R0
 	ADD $16, R2, R2
 	ADD $16, R3, R3
@@ -26923,78 +25756,80 @@ TEXT ·FoldNEON(SB), NOSPLIT, $0-144
 	MOVD max_len+8(FP), R6
 	MOVD $exp2NEON<>(SB), R7
 	FMOVQ 96(R7), F0
-	MOVD $0xc2fc0000, R8
+	MOVD $0x4b400080, R8
 	VDUP R8, V1.S4
-	MOVD $0xff800000, R8
+	MOVD $0xc2fc0000, R8
 	VDUP R8, V2.S4
+	MOVD $0xff800000, R8
+	VDUP R8, V3.S4
 	CBZ R6, done
 
 	// One vector of lanes: m' = max(blockMax, max).
 
 columns:
-	FMOVQ (R0), F3
-	FMOVQ (R2), F4
-	VORR V3.B16, V3.B16, V5.B16
-	WORD $0x6ea5e486 // fcmgt v6.4s, v4.4s, v5.4s
-	VBIT V6.B16, V4.B16, V5.B16
-	FMOVQ F5, (R0)
-	WORD $0x4e22e4a7 // fcmeq v7.4s, v5.4s, v2.4s
-	WORD $0x4e671ca5 // bic v5.16b, v5.16b, v7.16b
-	WORD $0x4ea5d463 // fsub v3.4s, v3.4s, v5.4s
-	WORD $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VORR V4.B16, V4.B16, V6.B16
+	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
+	VBIT V7.B16, V5.B16, V6.B16
+	FMOVQ F6, (R0)
+	WORD $0x4e23e4c8 // fcmeq v8.4s, v6.4s, v3.4s
+	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
+	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
 
 	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
-	WORD $0x4e218869 // frintn v9.4s, v3.4s
-	WORD $0x4e21a867 // fcvtns v7.4s, v3.4s
-	WORD $0x4ea9d46b // fsub v11.4s, v3.4s, v9.4s
-	WORD $0x6ea3e429 // fcmgt v9.4s, v1.4s, v3.4s
-	WORD $0x4e21888a // frintn v10.4s, v4.4s
-	WORD $0x4e21a888 // fcvtns v8.4s, v4.4s
-	WORD $0x4eaad48c // fsub v12.4s, v4.4s, v10.4s
-	WORD $0x6ea4e42a // fcmgt v10.4s, v1.4s, v4.4s
+	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
+	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
+	WORD $0x6ea4e44e // fcmgt v14.4s, v2.4s, v4.4s
+	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
+	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
+	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
+	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
 
-	// The polynomial in r, by Horner's rule.
+	// Half the polynomial in r, by Horner's rule.
+	FMOVQ 80(R7), F12
+	VFMLA V10.S4, V0.S4, V12.S4
 	FMOVQ 80(R7), F13
 	VFMLA V11.S4, V0.S4, V13.S4
-	FMOVQ 80(R7), F14
-	VFMLA V12.S4, V0.S4, V14.S4
-	FMOVQ 64(R7), F3
-	VFMLA V11.S4, V13.S4, V3.S4
 	FMOVQ 64(R7), F4
-	VFMLA V12.S4, V14.S4, V4.S4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ 64(R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
+	FMOVQ 48(R7), F12
+	VFMLA V10.S4, V4.S4, V12.S4
 	FMOVQ 48(R7), F13
-	VFMLA V11.S4, V3.S4, V13.S4
-	FMOVQ 48(R7), F14
-	VFMLA V12.S4, V4.S4, V14.S4
-	FMOVQ 32(R7), F3
-	VFMLA V11.S4, V13.S4, V3.S4
+	VFMLA V11.S4, V5.S4, V13.S4
 	FMOVQ 32(R7), F4
-	VFMLA V12.S4, V14.S4, V4.S4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ 32(R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
+	FMOVQ 16(R7), F12
+	VFMLA V10.S4, V4.S4, V12.S4
 	FMOVQ 16(R7), F13
-	VFMLA V11.S4, V3.S4, V13.S4
-	FMOVQ 16(R7), F14
-	VFMLA V12.S4, V4.S4, V14.S4
-	FMOVQ (R7), F3
-	VFMLA V11.S4, V13.S4, V3.S4
+	VFMLA V11.S4, V5.S4, V13.S4
 	FMOVQ (R7), F4
-	VFMLA V12.S4, V14.S4, V4.S4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ (R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
 
-	// Scale by 2^n.
-	VSHL $23, V7.S4, V7.S4
-	VADD V7.S4, V3.S4, V3.S4
-	WORD $0x4e691c63 // bic v3.16b, v3.16b, v9.16b
+	// Scale by 2^(n+1).
 	VSHL $23, V8.S4, V8.S4
-	VADD V8.S4, V4.S4, V4.S4
-	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
-	FMOVQ F3, (R4)
-	FMOVQ F4, (R5)
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
+	VSHL $23, V9.S4, V9.S4
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e6f1ca5 // bic v5.16b, v5.16b, v15.16b
+	FMOVQ F4, (R4)
+	FMOVQ F5, (R5)
 
 	// sum = fma(blockSum, beta, sum·alpha)
-	FMOVQ (R1), F5
-	FMOVQ (R3), F6
-	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
-	VFMLA V4.S4, V6.S4, V5.S4
-	FMOVQ F5, (R1)
+	FMOVQ (R1), F6
+	FMOVQ (R3), F7
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	VFMLA V5.S4, V7.S4, V6.S4
+	FMOVQ F6, (R1)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
 	ADD $16, R2, R2

@@ -25,7 +25,7 @@ const (
 // the newest cores have 4 FMA units of latency 4. A step's rows·vectors FMAs go
 // with less than rows + vectors loads, since one load brings several numbers of
 // A and an FMA takes its number from any lane.
-var neonTiles = []tileShape{{1, 14}, {2, 12}, {3, 8}}
+var neonTiles = []tileShape{{1, 16}, {2, 12}, {3, 8}}
 
 // buildNEON generates the files of NEON.
 func buildNEON() (asm, stubs []byte, err error) {

@@ -6,15 +6,26 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 )
 
-// exp2 on NEON: n is rounded by FRINTN, and once more by FCVTNS as an integer
-// (0 for a NaN, which so stays one), to be added to the exponent. Horner's steps
-// overwrite their addend, so each loads its coefficient anew: loads are idle
-// here, and a copy would take an arithmetic unit.
+// exp2 on NEON uses no conversion, which only half of a core's vector units do,
+// or one. A number of magnitude below 2^22 plus 1.5·2^23 is rounded to an
+// integer, ties to even, which stands in the low bits of the sum: n. With 128
+// more (an even number, so that ties stay where they are) the low bits are
+// n+128, and shifted into the exponent they are 2^(n+1); so the polynomial is
+// half of what it should be. Halving all coefficients halves every step exactly,
+// as no step is near the subnormals, and the last product is exact too. Unlike a
+// sum with the exponent it keeps a NaN, whatever its bits.
+//
+// Horner's steps overwrite their addend, so each loads its coefficient anew:
+// loads are idle here, and a copy would take a vector unit.
 
-// exp2Data are the coefficients, four times each, the constant term first.
+// roundAndBias is 1.5·2^23 + 128.
+const roundAndBias = 0x4b400080
+
+// exp2Data are the halved coefficients, four times each, the constant term first.
 func exp2Data() []uint32 {
 	var words []uint32
 	for _, c := range exp2Coefficients {
+		c -= 1 << 23
 		words = append(words, c, c, c, c)
 	}
 	return words
@@ -22,38 +33,38 @@ func exp2Data() []uint32 {
 
 // An exp2Regs holds what exp2 needs throughout.
 type exp2Regs struct {
-	coefficients   a64.GP
-	highest, limit a64.Vec // the highest coefficient, -126
-	minusInf       a64.Vec
+	coefficients a64.GP
+	highest      a64.Vec // coefficient
+	round        a64.Vec // roundAndBias
+	limit        a64.Vec // -126
+	minusInf     a64.Vec
 }
 
 func (g *neon) exp2Regs() exp2Regs {
 	e := exp2Regs{coefficients: g.GP(), highest: g.Vec()}
 	g.Op("MOVD", g.consts, e.coefficients)
 	g.load(a64.At(e.coefficients, 6*neonBytes), e.highest)
-	e.limit, e.minusInf = g.broadcast(minus126), g.broadcast(minusInf)
+	e.round, e.limit, e.minusInf = g.broadcast(roundAndBias), g.broadcast(minus126), g.broadcast(minusInf)
 	return e
 }
 
 // exp2 emits 2^x, in place of x, for several vectors at once.
 func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 	g.Scope(func() {
-		ns, drop := g.Vecs(len(xs)), g.Vecs(len(xs))
-		ps := [2][]a64.Vec{g.Vecs(len(xs)), g.Vecs(len(xs))}
+		ns, rs, ts, drop := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
 		g.Comment("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
 		for i, x := range xs {
-			g.FRINTN(drop[i], x)
-			g.FCVTNS(ns[i], x)
-			g.FSUB(ps[0][i], x, drop[i]) // r
+			g.FADD(ns[i], x, e.round)
+			g.FSUB(rs[i], ns[i], e.round)
+			g.FSUB(rs[i], x, rs[i])
 			g.FCMGT(drop[i], e.limit, x)
 		}
-		g.Comment("The polynomial in r, by Horner's rule.")
-		rs := ps[0]
-		g.horner(e, xs, rs, ps[1])
-		g.Comment("Scale by 2^n.")
+		g.Comment("Half the polynomial in r, by Horner's rule.")
+		g.horner(e, xs, rs, ts)
+		g.Comment("Scale by 2^(n+1).")
 		for i, x := range xs {
 			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
-			g.Op("VADD", ns[i].S4(), x.S4(), x.S4())
+			g.FMUL(x, x, ns[i])
 			g.BIC(x, x, drop[i])
 		}
 	})

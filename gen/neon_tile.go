@@ -21,7 +21,7 @@ import "github.com/attn-go/attn/gen/a64"
 // A neonTiler emits one tile function.
 type neonTiler struct {
 	*neon
-	vectors  int
+	shape    tileShape
 	epilogue epilogue
 
 	a, c, m      a64.GP
@@ -34,7 +34,7 @@ type neonTiler struct {
 
 func (g *neon) tile(s tileShape, e epilogue) {
 	g.function(tileFunction(e, s.vectors, s.vectors*neonLanes, "NEON"))
-	t := &neonTiler{neon: g, vectors: s.vectors, epilogue: e}
+	t := &neonTiler{neon: g, shape: s, epilogue: e}
 	t.emit(s.rows)
 }
 
@@ -76,11 +76,11 @@ func (t *neonTiler) emit(rows int) {
 // one emits a tile of a number of rows.
 func (t *neonTiler) one(rows int) {
 	name := tileLabel(rows)
-	t.Comment("Tile of %d × %d vectors.", rows, t.vectors)
+	t.Comment("Tile of %d × %d vectors.", rows, t.shape.vectors)
 	t.Label(name)
 	t.acc = make([][]a64.Vec, rows)
 	for i := range t.acc {
-		t.acc[i] = t.Vecs(t.vectors)
+		t.acc[i] = t.Vecs(t.shape.vectors)
 	}
 	t.start(name)
 	t.Scope(func() { t.steps(name) })
@@ -124,11 +124,11 @@ func (t *neonTiler) start(name string) {
 	t.Label(name + "zero")
 }
 
-// turn is the number of steps in a turn of the inner loops: as many as leave a
-// register for A beside the rows of B.
-func (t *neonTiler) turn() int {
+// turn is the number of steps in a turn of the inner loops: as many as leave
+// registers for A beside a full tile and its rows of B.
+func (s tileShape) turn() int {
 	for steps := 4; steps > 1; steps /= 2 {
-		if steps*t.vectors+2 <= t.FreeVecs() {
+		if s.rows*s.vectors+steps*s.vectors+2 <= 32 {
 			return steps
 		}
 	}
@@ -137,7 +137,7 @@ func (t *neonTiler) turn() int {
 
 // steps emits the inner loops.
 func (t *neonTiler) steps(name string) {
-	turn := t.turn()
+	turn := t.shape.turn()
 	t.Load(t.Param("k"), t.k)
 	t.Load(t.Base("b"), t.b)
 	t.Op("MOVD", t.a, t.p)
@@ -239,7 +239,7 @@ func (t *neonTiler) step() {
 
 // rowOfB loads a row of B and moves b to the next.
 func (t *neonTiler) rowOfB() []a64.Vec {
-	b := t.Vecs(t.vectors)
+	b := t.Vecs(t.shape.vectors)
 	for v := range b {
 		t.load(a64.At(t.b, v*neonBytes), b[v])
 	}
@@ -284,7 +284,7 @@ func (t *neonTiler) eachRow(f func(i, v int, c a64.Mem)) {
 func (t *neonTiler) storeMax() {
 	t.Comment("Store; max = C > max ? C : max.")
 	t.Load(t.Base("max"), t.p)
-	max, larger := t.Vecs(t.vectors), t.Vecs(t.vectors)
+	max, larger := t.Vecs(t.shape.vectors), t.Vecs(t.shape.vectors)
 	for v := range max {
 		t.load(a64.At(t.p, v*neonBytes), max[v])
 	}
@@ -299,7 +299,7 @@ func (t *neonTiler) storeMax() {
 
 func (t *neonTiler) storeFold() {
 	t.Comment("C = fma(acc, beta, C·alpha)")
-	alpha, beta := t.Vecs(t.vectors), t.Vecs(t.vectors)
+	alpha, beta := t.Vecs(t.shape.vectors), t.Vecs(t.shape.vectors)
 	t.Load(t.Base("alpha"), t.p)
 	t.Load(t.Base("beta"), t.b)
 	for v := range alpha {

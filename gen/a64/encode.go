@@ -12,7 +12,6 @@ type form int
 const (
 	same3   form = iota // name vd.4s, vn.4s, vm.4s
 	bytes3              // name vd.16b, vn.16b, vm.16b
-	misc2               // name vd.4s, vn.4s
 	zero2               // name vd.4s, vn.4s, #0.0
 	element             // name vd.4s, vn.4s, vm.s[lane]
 	loadQ               // name qd, [xn, xm]
@@ -35,25 +34,20 @@ var (
 	fcmeqZero   = encoding{"fcmeq", 0x4ea0d800, zero2}
 	cmgt        = encoding{"cmgt", 0x4ea03400, same3}
 	cmge        = encoding{"cmge", 0x4ea03c00, same3}
-	frintn      = encoding{"frintn", 0x4e218800, misc2}
-	fcvtns      = encoding{"fcvtns", 0x4e21a800, misc2}
 	bic         = encoding{"bic", 0x4e601c00, bytes3}
 	ldrOffset   = encoding{"ldr", 0x3ce06800, loadQ}
 )
 
 // table lists them for the tests.
 var table = []encoding{
-	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, frintn, fcvtns, bic, ldrOffset,
+	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, bic, ldrOffset,
 }
 
 // encode returns the instruction's word and its text. m and lane are ignored
 // where the form has none.
 func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 	word = e.base | uint32(n)<<5 | uint32(d)
-	switch e.form {
-	case misc2:
-		return word, fmt.Sprintf("%s v%d.4s, v%d.4s", e.name, d, n)
-	case zero2:
+	if e.form == zero2 {
 		return word, fmt.Sprintf("%s v%d.4s, v%d.4s, #0.0", e.name, d, n)
 	}
 	word |= uint32(m) << 16
@@ -107,8 +101,6 @@ func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 }
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32
-func (f *Func) FRINTN(d, n Vec)  { f.vec2(frintn, d, n) }  // d = n rounded to an integer, ties to even
-func (f *Func) FCVTNS(d, n Vec)  { f.vec2(fcvtns, d, n) }  // the same as int32; 0 for NaN
 func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
 
 // LDRQ is d = the 16 bytes at n + m.
