@@ -63,7 +63,6 @@ TEXT ·Tile1NEON(SB), NOSPLIT, $0-121
 	ADD R6, R20, R21
 
 	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $32, R2
 	BGE tile16
@@ -110,7 +109,6 @@ last:
 	RET
 
 	// Tile of 16 × 1 vectors.
-
 tile16:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -278,7 +276,6 @@ tile16rowend:
 	B tile16left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -384,7 +381,6 @@ tile16columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile16left:
 	CBZ R24, tile16done
 
@@ -468,7 +464,6 @@ tile16done:
 	B rows
 
 	// Tile of 15 × 1 vectors.
-
 tile15:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -628,7 +623,6 @@ tile15rowend:
 	B tile15left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -734,7 +728,6 @@ tile15columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile15left:
 	CBZ R24, tile15done
 
@@ -814,7 +807,6 @@ tile15done:
 	B rows
 
 	// Tile of 14 × 1 vectors.
-
 tile14:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -966,7 +958,6 @@ tile14rowend:
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -1064,7 +1055,6 @@ tile14columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile14left:
 	CBZ R24, tile14done
 
@@ -1140,7 +1130,6 @@ tile14done:
 	B rows
 
 	// Tile of 13 × 1 vectors.
-
 tile13:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -1284,7 +1273,6 @@ tile13rowend:
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -1378,7 +1366,6 @@ tile13columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile13left:
 	CBZ R24, tile13done
 
@@ -1450,7 +1437,6 @@ tile13done:
 	B rows
 
 	// Tile of 12 × 1 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -1586,7 +1572,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -1672,7 +1657,6 @@ tile12columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile12left:
 	CBZ R24, tile12done
 
@@ -1740,7 +1724,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 1 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -1868,7 +1851,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -1954,7 +1936,6 @@ tile11columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile11left:
 	CBZ R24, tile11done
 
@@ -2018,7 +1999,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 1 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -2138,7 +2118,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -2216,7 +2195,6 @@ tile10columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile10left:
 	CBZ R24, tile10done
 
@@ -2276,7 +2254,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 1 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -2388,7 +2365,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -2462,7 +2438,6 @@ tile9columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile9left:
 	CBZ R24, tile9done
 
@@ -2518,7 +2493,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 1 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -2622,7 +2596,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -2688,7 +2661,6 @@ tile8columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile8left:
 	CBZ R24, tile8done
 
@@ -2740,7 +2712,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 1 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -2836,7 +2807,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -2902,7 +2872,6 @@ tile7columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile7left:
 	CBZ R24, tile7done
 
@@ -2950,7 +2919,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 1 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -3038,7 +3006,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -3096,7 +3063,6 @@ tile6columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile6left:
 	CBZ R24, tile6done
 
@@ -3140,7 +3106,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 1 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -3220,7 +3185,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -3274,7 +3238,6 @@ tile5columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile5left:
 	CBZ R24, tile5done
 
@@ -3314,7 +3277,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 1 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -3386,7 +3348,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -3432,7 +3393,6 @@ tile4columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile4left:
 	CBZ R24, tile4done
 
@@ -3468,7 +3428,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 1 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -3532,7 +3491,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -3578,7 +3536,6 @@ tile3columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile3left:
 	CBZ R24, tile3done
 
@@ -3610,7 +3567,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 1 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -3666,7 +3622,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -3704,7 +3659,6 @@ tile2columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile2left:
 	CBZ R24, tile2done
 
@@ -3732,7 +3686,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 1 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 
@@ -3780,7 +3733,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -3814,7 +3766,6 @@ tile1columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile1left:
 	CBZ R24, tile1done
 
@@ -3865,7 +3816,6 @@ TEXT ·TileMax1NEON(SB), NOSPLIT, $0-144
 	ADD R6, R20, R21
 
 	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $32, R2
 	BGE tile16
@@ -3912,7 +3862,6 @@ last:
 	RET
 
 	// Tile of 16 × 1 vectors.
-
 tile16:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -4041,7 +3990,6 @@ tile16rowend:
 	B tile16left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -4147,7 +4095,6 @@ tile16columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile16left:
 	CBZ R24, tile16done
 
@@ -4268,7 +4215,6 @@ tile16done:
 	B rows
 
 	// Tile of 15 × 1 vectors.
-
 tile15:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -4391,7 +4337,6 @@ tile15rowend:
 	B tile15left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -4497,7 +4442,6 @@ tile15columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile15left:
 	CBZ R24, tile15done
 
@@ -4612,7 +4556,6 @@ tile15done:
 	B rows
 
 	// Tile of 14 × 1 vectors.
-
 tile14:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -4729,7 +4672,6 @@ tile14rowend:
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -4827,7 +4769,6 @@ tile14columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile14left:
 	CBZ R24, tile14done
 
@@ -4936,7 +4877,6 @@ tile14done:
 	B rows
 
 	// Tile of 13 × 1 vectors.
-
 tile13:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -5047,7 +4987,6 @@ tile13rowend:
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -5141,7 +5080,6 @@ tile13columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile13left:
 	CBZ R24, tile13done
 
@@ -5244,7 +5182,6 @@ tile13done:
 	B rows
 
 	// Tile of 12 × 1 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -5349,7 +5286,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -5435,7 +5371,6 @@ tile12columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile12left:
 	CBZ R24, tile12done
 
@@ -5532,7 +5467,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 1 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -5631,7 +5565,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -5717,7 +5650,6 @@ tile11columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile11left:
 	CBZ R24, tile11done
 
@@ -5808,7 +5740,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 1 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -5901,7 +5832,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -5979,7 +5909,6 @@ tile10columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile10left:
 	CBZ R24, tile10done
 
@@ -6064,7 +5993,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 1 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -6151,7 +6079,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -6225,7 +6152,6 @@ tile9columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile9left:
 	CBZ R24, tile9done
 
@@ -6304,7 +6230,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 1 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -6385,7 +6310,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -6451,7 +6375,6 @@ tile8columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile8left:
 	CBZ R24, tile8done
 
@@ -6524,7 +6447,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 1 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -6599,7 +6521,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -6665,7 +6586,6 @@ tile7columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile7left:
 	CBZ R24, tile7done
 
@@ -6732,7 +6652,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 1 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -6801,7 +6720,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -6859,7 +6777,6 @@ tile6columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile6left:
 	CBZ R24, tile6done
 
@@ -6920,7 +6837,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 1 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -6983,7 +6899,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -7037,7 +6952,6 @@ tile5columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile5left:
 	CBZ R24, tile5done
 
@@ -7092,7 +7006,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 1 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -7149,7 +7062,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -7195,7 +7107,6 @@ tile4columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile4left:
 	CBZ R24, tile4done
 
@@ -7244,7 +7155,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 1 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -7295,7 +7205,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -7341,7 +7250,6 @@ tile3columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile3left:
 	CBZ R24, tile3done
 
@@ -7384,7 +7292,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 1 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -7429,7 +7336,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -7467,7 +7373,6 @@ tile2columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile2left:
 	CBZ R24, tile2done
 
@@ -7504,7 +7409,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 1 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	MOVD k+112(FP), R24
@@ -7543,7 +7447,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -7577,7 +7480,6 @@ tile1columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile1left:
 	CBZ R24, tile1done
 
@@ -7635,7 +7537,6 @@ TEXT ·TileFold1NEON(SB), NOSPLIT, $0-168
 	ADD R6, R20, R21
 
 	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $32, R2
 	BGE tile16
@@ -7682,7 +7583,6 @@ last:
 	RET
 
 	// Tile of 16 × 1 vectors.
-
 tile16:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -7811,7 +7711,6 @@ tile16rowend:
 	B tile16left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -7917,7 +7816,6 @@ tile16columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile16left:
 	CBZ R24, tile16done
 
@@ -8055,7 +7953,6 @@ tile16done:
 	B rows
 
 	// Tile of 15 × 1 vectors.
-
 tile15:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -8178,7 +8075,6 @@ tile15rowend:
 	B tile15left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -8284,7 +8180,6 @@ tile15columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile15left:
 	CBZ R24, tile15done
 
@@ -8415,7 +8310,6 @@ tile15done:
 	B rows
 
 	// Tile of 14 × 1 vectors.
-
 tile14:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -8532,7 +8426,6 @@ tile14rowend:
 	B tile14left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -8630,7 +8523,6 @@ tile14columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile14left:
 	CBZ R24, tile14done
 
@@ -8754,7 +8646,6 @@ tile14done:
 	B rows
 
 	// Tile of 13 × 1 vectors.
-
 tile13:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -8865,7 +8756,6 @@ tile13rowend:
 	B tile13left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -8959,7 +8849,6 @@ tile13columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile13left:
 	CBZ R24, tile13done
 
@@ -9076,7 +8965,6 @@ tile13done:
 	B rows
 
 	// Tile of 12 × 1 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -9181,7 +9069,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -9267,7 +9154,6 @@ tile12columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile12left:
 	CBZ R24, tile12done
 
@@ -9377,7 +9263,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 1 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -9476,7 +9361,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -9562,7 +9446,6 @@ tile11columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile11left:
 	CBZ R24, tile11done
 
@@ -9665,7 +9548,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 1 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -9758,7 +9640,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -9836,7 +9717,6 @@ tile10columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile10left:
 	CBZ R24, tile10done
 
@@ -9932,7 +9812,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 1 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -10019,7 +9898,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -10093,7 +9971,6 @@ tile9columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile9left:
 	CBZ R24, tile9done
 
@@ -10182,7 +10059,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 1 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -10263,7 +10139,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -10329,7 +10204,6 @@ tile8columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile8left:
 	CBZ R24, tile8done
 
@@ -10411,7 +10285,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 1 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -10486,7 +10359,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -10552,7 +10424,6 @@ tile7columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile7left:
 	CBZ R24, tile7done
 
@@ -10627,7 +10498,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 1 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -10696,7 +10566,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -10754,7 +10623,6 @@ tile6columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile6left:
 	CBZ R24, tile6done
 
@@ -10822,7 +10690,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 1 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -10885,7 +10752,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -10939,7 +10805,6 @@ tile5columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile5left:
 	CBZ R24, tile5done
 
@@ -11000,7 +10865,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 1 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -11057,7 +10921,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -11103,7 +10966,6 @@ tile4columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile4left:
 	CBZ R24, tile4done
 
@@ -11157,7 +11019,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 1 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -11208,7 +11069,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -11254,7 +11114,6 @@ tile3columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile3left:
 	CBZ R24, tile3done
 
@@ -11301,7 +11160,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 1 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -11346,7 +11204,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -11384,7 +11241,6 @@ tile2columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile2left:
 	CBZ R24, tile2done
 
@@ -11424,7 +11280,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 1 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	MOVD k+112(FP), R24
@@ -11463,7 +11318,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -11497,7 +11351,6 @@ tile1columnend:
 	ADD $4, R24, R24
 
 	// Number by number.
-
 tile1left:
 	CBZ R24, tile1done
 
@@ -11553,7 +11406,6 @@ TEXT ·Tile2NEON(SB), NOSPLIT, $0-121
 	ADD R6, R15, R16
 
 	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $24, R2
 	BGE tile12
@@ -11592,7 +11444,6 @@ last:
 	RET
 
 	// Tile of 12 × 2 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -11750,7 +11601,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -11826,7 +11676,6 @@ tile12columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile12left:
 	CBZ R20, tile12done
 
@@ -11919,7 +11768,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 2 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -12067,7 +11915,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -12141,7 +11988,6 @@ tile11columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile11left:
 	CBZ R20, tile11done
 
@@ -12228,7 +12074,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 2 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -12366,7 +12211,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -12434,7 +12278,6 @@ tile10columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile10left:
 	CBZ R20, tile10done
 
@@ -12515,7 +12358,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 2 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -12643,7 +12485,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -12707,7 +12548,6 @@ tile9columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile9left:
 	CBZ R20, tile9done
 
@@ -12782,7 +12622,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 2 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -12900,7 +12739,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -12958,7 +12796,6 @@ tile8columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile8left:
 	CBZ R20, tile8done
 
@@ -13027,7 +12864,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 2 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -13135,7 +12971,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -13191,7 +13026,6 @@ tile7columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile7left:
 	CBZ R20, tile7done
 
@@ -13254,7 +13088,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 2 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -13352,7 +13185,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -13402,7 +13234,6 @@ tile6columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile6left:
 	CBZ R20, tile6done
 
@@ -13459,7 +13290,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 2 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -13547,7 +13377,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -13593,7 +13422,6 @@ tile5columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile5left:
 	CBZ R20, tile5done
 
@@ -13644,7 +13472,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 2 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -13722,7 +13549,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -13762,7 +13588,6 @@ tile4columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile4left:
 	CBZ R20, tile4done
 
@@ -13807,7 +13632,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 2 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -13875,7 +13699,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -13913,7 +13736,6 @@ tile3columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile3left:
 	CBZ R20, tile3done
 
@@ -13952,7 +13774,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 2 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -14010,7 +13831,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -14042,7 +13862,6 @@ tile2columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile2left:
 	CBZ R20, tile2done
 
@@ -14075,7 +13894,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 2 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -14123,7 +13941,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -14151,7 +13968,6 @@ tile1columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile1left:
 	CBZ R20, tile1done
 
@@ -14201,7 +14017,6 @@ TEXT ·TileMax2NEON(SB), NOSPLIT, $0-144
 	ADD R6, R15, R16
 
 	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $24, R2
 	BGE tile12
@@ -14240,7 +14055,6 @@ last:
 	RET
 
 	// Tile of 12 × 2 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -14355,7 +14169,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -14431,7 +14244,6 @@ tile12columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile12left:
 	CBZ R20, tile12done
 
@@ -14579,7 +14391,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 2 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -14687,7 +14498,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -14761,7 +14571,6 @@ tile11columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile11left:
 	CBZ R20, tile11done
 
@@ -14899,7 +14708,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 2 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -15000,7 +14808,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -15068,7 +14875,6 @@ tile10columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile10left:
 	CBZ R20, tile10done
 
@@ -15196,7 +15002,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 2 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -15290,7 +15095,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -15354,7 +15158,6 @@ tile9columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile9left:
 	CBZ R20, tile9done
 
@@ -15472,7 +15275,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 2 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -15559,7 +15361,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -15617,7 +15418,6 @@ tile8columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile8left:
 	CBZ R20, tile8done
 
@@ -15725,7 +15525,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 2 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -15805,7 +15604,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -15861,7 +15659,6 @@ tile7columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile7left:
 	CBZ R20, tile7done
 
@@ -15959,7 +15756,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 2 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16032,7 +15828,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -16082,7 +15877,6 @@ tile6columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile6left:
 	CBZ R20, tile6done
 
@@ -16170,7 +15964,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 2 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16236,7 +16029,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -16282,7 +16074,6 @@ tile5columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile5left:
 	CBZ R20, tile5done
 
@@ -16360,7 +16151,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 2 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16419,7 +16209,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -16459,7 +16248,6 @@ tile4columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile4left:
 	CBZ R20, tile4done
 
@@ -16527,7 +16315,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 2 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16579,7 +16366,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -16617,7 +16403,6 @@ tile3columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile3left:
 	CBZ R20, tile3done
 
@@ -16675,7 +16460,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 2 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16720,7 +16504,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -16752,7 +16535,6 @@ tile2columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile2left:
 	CBZ R20, tile2done
 
@@ -16800,7 +16582,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 2 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -16838,7 +16619,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -16866,7 +16646,6 @@ tile1columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile1left:
 	CBZ R20, tile1done
 
@@ -16927,7 +16706,6 @@ TEXT ·TileFold2NEON(SB), NOSPLIT, $0-168
 	ADD R6, R15, R16
 
 	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $24, R2
 	BGE tile12
@@ -16966,7 +16744,6 @@ last:
 	RET
 
 	// Tile of 12 × 2 vectors.
-
 tile12:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -17081,7 +16858,6 @@ tile12rowend:
 	B tile12left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -17157,7 +16933,6 @@ tile12columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile12left:
 	CBZ R20, tile12done
 
@@ -17330,7 +17105,6 @@ tile12done:
 	B rows
 
 	// Tile of 11 × 2 vectors.
-
 tile11:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -17438,7 +17212,6 @@ tile11rowend:
 	B tile11left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -17512,7 +17285,6 @@ tile11columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile11left:
 	CBZ R20, tile11done
 
@@ -17673,7 +17445,6 @@ tile11done:
 	B rows
 
 	// Tile of 10 × 2 vectors.
-
 tile10:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -17774,7 +17545,6 @@ tile10rowend:
 	B tile10left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -17842,7 +17612,6 @@ tile10columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile10left:
 	CBZ R20, tile10done
 
@@ -17991,7 +17760,6 @@ tile10done:
 	B rows
 
 	// Tile of 9 × 2 vectors.
-
 tile9:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -18085,7 +17853,6 @@ tile9rowend:
 	B tile9left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -18149,7 +17916,6 @@ tile9columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile9left:
 	CBZ R20, tile9done
 
@@ -18286,7 +18052,6 @@ tile9done:
 	B rows
 
 	// Tile of 8 × 2 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -18373,7 +18138,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -18431,7 +18195,6 @@ tile8columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile8left:
 	CBZ R20, tile8done
 
@@ -18556,7 +18319,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 2 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -18636,7 +18398,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -18692,7 +18453,6 @@ tile7columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile7left:
 	CBZ R20, tile7done
 
@@ -18805,7 +18565,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 2 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -18878,7 +18637,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -18928,7 +18686,6 @@ tile6columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile6left:
 	CBZ R20, tile6done
 
@@ -19029,7 +18786,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 2 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -19095,7 +18851,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -19141,7 +18896,6 @@ tile5columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile5left:
 	CBZ R20, tile5done
 
@@ -19230,7 +18984,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 2 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -19289,7 +19042,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -19329,7 +19081,6 @@ tile4columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile4left:
 	CBZ R20, tile4done
 
@@ -19406,7 +19157,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 2 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -19458,7 +19208,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -19496,7 +19245,6 @@ tile3columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile3left:
 	CBZ R20, tile3done
 
@@ -19561,7 +19309,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 2 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -19606,7 +19353,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -19638,7 +19384,6 @@ tile2columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile2left:
 	CBZ R20, tile2done
 
@@ -19691,7 +19436,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 2 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -19729,7 +19473,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -19757,7 +19500,6 @@ tile1columnend:
 	ADD $2, R20, R20
 
 	// Number by number.
-
 tile1left:
 	CBZ R20, tile1done
 
@@ -19817,7 +19559,6 @@ TEXT ·Tile3NEON(SB), NOSPLIT, $0-121
 	ADD R6, R11, R12
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $16, R2
 	BGE tile8
@@ -19848,7 +19589,6 @@ last:
 	RET
 
 	// Tile of 8 × 3 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -20000,7 +19740,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -20076,7 +19815,6 @@ tile8columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile8left:
 	CBZ R15, tile8done
 
@@ -20162,7 +19900,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 3 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -20300,7 +20037,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -20372,7 +20108,6 @@ tile7columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile7left:
 	CBZ R15, tile7done
 
@@ -20450,7 +20185,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 3 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -20574,7 +20308,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -20638,7 +20371,6 @@ tile6columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile6left:
 	CBZ R15, tile6done
 
@@ -20708,7 +20440,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 3 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -20818,7 +20549,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -20876,7 +20606,6 @@ tile5columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile5left:
 	CBZ R15, tile5done
 
@@ -20938,7 +20667,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 3 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -21034,7 +20762,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -21084,7 +20811,6 @@ tile4columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile4left:
 	CBZ R15, tile4done
 
@@ -21138,7 +20864,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 3 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -21220,7 +20945,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -21266,7 +20990,6 @@ tile3columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile3left:
 	CBZ R15, tile3done
 
@@ -21312,7 +21035,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 3 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -21380,7 +21102,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -21418,7 +21139,6 @@ tile2columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile2left:
 	CBZ R15, tile2done
 
@@ -21456,7 +21176,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 3 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -21510,7 +21229,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -21542,7 +21260,6 @@ tile1columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile1left:
 	CBZ R15, tile1done
 
@@ -21591,7 +21308,6 @@ TEXT ·TileMax3NEON(SB), NOSPLIT, $0-144
 	ADD R6, R11, R12
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $16, R2
 	BGE tile8
@@ -21622,7 +21338,6 @@ last:
 	RET
 
 	// Tile of 8 × 3 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -21735,7 +21450,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -21811,7 +21525,6 @@ tile8columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile8left:
 	CBZ R15, tile8done
 
@@ -21954,7 +21667,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 3 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -22057,7 +21769,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -22129,7 +21840,6 @@ tile7columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile7left:
 	CBZ R15, tile7done
 
@@ -22258,7 +21968,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 3 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -22351,7 +22060,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -22415,7 +22123,6 @@ tile6columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile6left:
 	CBZ R15, tile6done
 
@@ -22530,7 +22237,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 3 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -22613,7 +22319,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -22671,7 +22376,6 @@ tile5columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile5left:
 	CBZ R15, tile5done
 
@@ -22772,7 +22476,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 3 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -22845,7 +22548,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -22895,7 +22597,6 @@ tile4columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile4left:
 	CBZ R15, tile4done
 
@@ -22982,7 +22683,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 3 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -23045,7 +22745,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -23091,7 +22790,6 @@ tile3columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile3left:
 	CBZ R15, tile3done
 
@@ -23164,7 +22862,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 3 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -23217,7 +22914,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -23255,7 +22951,6 @@ tile2columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile2left:
 	CBZ R15, tile2done
 
@@ -23314,7 +23009,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 3 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -23357,7 +23051,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -23389,7 +23082,6 @@ tile1columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile1left:
 	CBZ R15, tile1done
 
@@ -23453,7 +23145,6 @@ TEXT ·TileFold3NEON(SB), NOSPLIT, $0-168
 	ADD R6, R11, R12
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-
 rows:
 	CMP $16, R2
 	BGE tile8
@@ -23484,7 +23175,6 @@ last:
 	RET
 
 	// Tile of 8 × 3 vectors.
-
 tile8:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -23597,7 +23287,6 @@ tile8rowend:
 	B tile8left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -23673,7 +23362,6 @@ tile8columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile8left:
 	CBZ R15, tile8done
 
@@ -23841,7 +23529,6 @@ tile8done:
 	B rows
 
 	// Tile of 7 × 3 vectors.
-
 tile7:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -23944,7 +23631,6 @@ tile7rowend:
 	B tile7left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -24016,7 +23702,6 @@ tile7columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile7left:
 	CBZ R15, tile7done
 
@@ -24167,7 +23852,6 @@ tile7done:
 	B rows
 
 	// Tile of 6 × 3 vectors.
-
 tile6:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -24260,7 +23944,6 @@ tile6rowend:
 	B tile6left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -24324,7 +24007,6 @@ tile6columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile6left:
 	CBZ R15, tile6done
 
@@ -24458,7 +24140,6 @@ tile6done:
 	B rows
 
 	// Tile of 5 × 3 vectors.
-
 tile5:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -24541,7 +24222,6 @@ tile5rowend:
 	B tile5left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -24599,7 +24279,6 @@ tile5columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile5left:
 	CBZ R15, tile5done
 
@@ -24716,7 +24395,6 @@ tile5done:
 	B rows
 
 	// Tile of 4 × 3 vectors.
-
 tile4:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -24789,7 +24467,6 @@ tile4rowend:
 	B tile4left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -24839,7 +24516,6 @@ tile4columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile4left:
 	CBZ R15, tile4done
 
@@ -24939,7 +24615,6 @@ tile4done:
 	B rows
 
 	// Tile of 3 × 3 vectors.
-
 tile3:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -25002,7 +24677,6 @@ tile3rowend:
 	B tile3left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -25048,7 +24722,6 @@ tile3columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile3left:
 	CBZ R15, tile3done
 
@@ -25131,7 +24804,6 @@ tile3done:
 	B rows
 
 	// Tile of 2 × 3 vectors.
-
 tile2:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -25184,7 +24856,6 @@ tile2rowend:
 	B tile2left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -25222,7 +24893,6 @@ tile2columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile2left:
 	CBZ R15, tile2done
 
@@ -25288,7 +24958,6 @@ tile2done:
 	B rows
 
 	// Tile of 1 × 3 vectors.
-
 tile1:
 	VEOR V0.B16, V0.B16, V0.B16
 	VEOR V1.B16, V1.B16, V1.B16
@@ -25331,7 +25000,6 @@ tile1rowend:
 	B tile1left
 
 	// The columns of A lie side by side: a step of 4 rows at once.
-
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -25363,7 +25031,6 @@ tile1columnend:
 	ADD $2, R15, R15
 
 	// Number by number.
-
 tile1left:
 	CBZ R15, tile1done
 
@@ -25426,7 +25093,6 @@ TEXT ·MaskNEON(SB), NOSPLIT, $0-120
 	CBZ R3, done
 
 	// One vector of lanes: spans, maximum and the row's number in registers.
-
 columns:
 	FMOVQ (R4), F2
 	FMOVQ (R5), F3
@@ -25438,7 +25104,6 @@ columns:
 	CBZ R6, next
 
 	// Keep the scores with lo ≤ j < hi.
-
 row:
 	FMOVQ (R7), F6
 	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
@@ -25483,7 +25148,6 @@ TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	VDUP R6, V3.S4
 
 	// The widest chunk of columns that is left.
-
 columns:
 	CMP $12, R4
 	BGE chunk3
@@ -25494,7 +25158,6 @@ columns:
 	RET
 
 	// 3 vectors of lanes: maxima and sums in registers, one row a turn.
-
 chunk3:
 	FMOVQ (R2), F4
 	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
@@ -25594,7 +25257,6 @@ chunk3row:
 	BNE chunk3row
 
 	// Store the sums; on to the next columns.
-
 chunk3done:
 	FMOVQ F7, (R3)
 	FMOVQ F8, 16(R3)
@@ -25606,7 +25268,6 @@ chunk3done:
 	B columns
 
 	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
-
 chunk2:
 	FMOVQ (R2), F4
 	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
@@ -25679,7 +25340,6 @@ chunk2row:
 	BNE chunk2row
 
 	// Store the sums; on to the next columns.
-
 chunk2done:
 	FMOVQ F6, (R3)
 	FMOVQ F7, 16(R3)
@@ -25690,7 +25350,6 @@ chunk2done:
 	B columns
 
 	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
-
 chunk1:
 	FMOVQ (R2), F4
 	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
@@ -25736,7 +25395,6 @@ chunk1row:
 	BNE chunk1row
 
 	// Store the sums; on to the next columns.
-
 chunk1done:
 	FMOVQ F5, (R3)
 	ADD $16, R0, R0
@@ -25765,7 +25423,6 @@ TEXT ·FoldNEON(SB), NOSPLIT, $0-144
 	CBZ R6, done
 
 	// One vector of lanes: m' = max(blockMax, max).
-
 columns:
 	FMOVQ (R0), F4
 	FMOVQ (R2), F5
@@ -25856,7 +25513,6 @@ TEXT ·PackNEON(SB), NOSPLIT, $0-100
 	CBZ R2, done
 
 	// One vector of lanes, 4 columns of its rows a turn.
-
 lanes:
 	MOVD (R1), R5
 	ADD R5<<2, R0, R5
@@ -25916,7 +25572,6 @@ four:
 	B four
 
 	// Rows of less than 4 columns.
-
 one:
 	VLD1 (R5), V1.S[0]
 	VLD1 (R6), V1.S[1]
@@ -26055,7 +25710,6 @@ four:
 	B four
 
 	// Rows of less than 4 columns.
-
 one:
 	FMOVQ (R9), F3
 	ADD R4, R9, R9

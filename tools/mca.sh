@@ -29,15 +29,15 @@ binary() {
 }
 
 # loops ARCH FUNCTION: writes its innermost loops that have the most FMAs, in
-# order, to $work/loop1, loop2, ..., and prints the number of FMAs in each.
+# order, to $work/FUNCTION.1, .2, ..., and the number of FMAs in each to .fmas.
 #
 # A jump backwards to an earlier instruction of the function ends a loop, which
 # is innermost if no other loop lies in it.
 loops() {
+	[ ! -e "$work/$2.fmas" ] || return 0
 	binary "$1"
-	rm -f "$work"/loop*
 	$objdump -d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
-		awk -v out="$work/loop" '
+		awk -v out="$work/$2." '
 		/^ *[0-9a-f]+:/ {
 			address = $1
 			sub(/:/, "", address)
@@ -70,7 +70,7 @@ loops() {
 				}
 			}
 			print most + 0
-		}'
+		}' >"$work/$2.fmas"
 }
 
 # cycles TRIPLE CPU FILE: cycles of a turn, and those that its busiest unit needs:
@@ -94,8 +94,9 @@ cycles() {
 # row ARCH TRIPLE CPU FUNCTION LIMIT: a line for every hot loop of a function.
 row() {
 	local arch=$1 triple=$2 cpu=$3 name=$4 limit=$5 fmas file turn own
-	fmas=$(loops "$arch" "$name")
-	for file in "$work"/loop*; do
+	loops "$arch" "$name"
+	fmas=$(<"$work/$name.fmas")
+	for file in "$work/$name".[0-9]*; do
 		read -r turn own < <(cycles "$triple" "$cpu" "$file")
 		awk -v cpu="$cpu" -v name="$name" -v kind="$(kind "$file")" -v fmas="$fmas" -v turn="$turn" -v own="$own" -v limit="$limit" 'BEGIN {
 			rate = fmas / turn
@@ -118,9 +119,9 @@ tier() {
 	local name=$1 arch=$2 triple=$3 vectors=$4 cpu limit turn own v
 	shift 4
 	for cpu in "$@"; do
-		fmas=$(loops "$arch" "Peak$name")
-		read -r turn own < <(cycles "$triple" "$cpu" "$work/loop1")
-		limit=$(awk -v f="$fmas" -v t="$turn" 'BEGIN { print f / t }')
+		loops "$arch" "Peak$name"
+		read -r turn own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
+		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v t="$turn" 'BEGIN { print f / t }')
 		for ((v = 1; v <= vectors; v++)); do
 			row "$arch" "$triple" "$cpu" "TileMax$v$name" "$limit"
 		done
@@ -131,8 +132,8 @@ tier() {
 if [ "${1:-}" = show ]; then
 	arch=amd64
 	[[ $2 = *NEON ]] && arch=arm64
-	loops "$arch" "$2" >/dev/null
-	cat "$work"/loop*
+	loops "$arch" "$2"
+	cat "$work/$2".[0-9]*
 	exit
 fi
 

@@ -26,7 +26,10 @@ type Func struct {
 func (f *Func) Label(name string) {
 	f.labels[name]++
 	f.ended = false
-	f.lines = append(f.lines, "", name+":")
+	if n := len(f.lines); n == 0 || !strings.HasPrefix(f.lines[n-1], "\t//") {
+		f.lines = append(f.lines, "") // unless there is a comment for it
+	}
+	f.lines = append(f.lines, name+":")
 }
 
 // Comment adds a line of comment.
