@@ -78,7 +78,8 @@ func (g *neon) stride(name string) a64.GP {
 func (g *neon) load(m a64.Mem, v a64.Vec)  { g.Op("FMOVQ", m, v) }
 func (g *neon) store(v a64.Vec, m a64.Mem) { g.Op("FMOVQ", v, m) }
 
-func (g *neon) zero(v a64.Vec) { g.Op("VEOR", v.B16(), v.B16(), v.B16()) }
+// zero does not wait for what v held before, as VEOR would on many cores.
+func (g *neon) zero(v a64.Vec) { g.Op("VMOVI", 0, v.B16()) }
 
 // broadcast sets every lane of a new vector to bits.
 func (g *neon) broadcast(bits uint32) a64.Vec {
