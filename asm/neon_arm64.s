@@ -74,38 +74,41 @@ rows:
 	LSR $1, R25, R25
 
 last:
-	CMP $16, R25
-	BEQ tile16
-	CMP $15, R25
-	BEQ tile15
-	CMP $14, R25
-	BEQ tile14
-	CMP $13, R25
-	BEQ tile13
-	CMP $12, R25
-	BEQ tile12
-	CMP $11, R25
-	BEQ tile11
-	CMP $10, R25
-	BEQ tile10
-	CMP $9, R25
-	BEQ tile9
-	CMP $8, R25
-	BEQ tile8
-	CMP $7, R25
-	BEQ tile7
-	CMP $6, R25
-	BEQ tile6
-	CMP $5, R25
-	BEQ tile5
-	CMP $4, R25
-	BEQ tile4
-	CMP $3, R25
-	BEQ tile3
-	CMP $2, R25
-	BEQ tile2
+	CBZ R25, done
 	CMP $1, R25
 	BEQ tile1
+	CMP $2, R25
+	BEQ tile2
+	CMP $3, R25
+	BEQ tile3
+	CMP $4, R25
+	BEQ tile4
+	CMP $5, R25
+	BEQ tile5
+	CMP $6, R25
+	BEQ tile6
+	CMP $7, R25
+	BEQ tile7
+	CMP $8, R25
+	BEQ tile8
+	CMP $9, R25
+	BEQ tile9
+	CMP $10, R25
+	BEQ tile10
+	CMP $11, R25
+	BEQ tile11
+	CMP $12, R25
+	BEQ tile12
+	CMP $13, R25
+	BEQ tile13
+	CMP $14, R25
+	BEQ tile14
+	CMP $15, R25
+	BEQ tile15
+	CMP $16, R25
+	BEQ tile16
+
+done:
 	RET
 
 	// Tile of 16 × 1 vectors.
@@ -3827,38 +3830,41 @@ rows:
 	LSR $1, R25, R25
 
 last:
-	CMP $16, R25
-	BEQ tile16
-	CMP $15, R25
-	BEQ tile15
-	CMP $14, R25
-	BEQ tile14
-	CMP $13, R25
-	BEQ tile13
-	CMP $12, R25
-	BEQ tile12
-	CMP $11, R25
-	BEQ tile11
-	CMP $10, R25
-	BEQ tile10
-	CMP $9, R25
-	BEQ tile9
-	CMP $8, R25
-	BEQ tile8
-	CMP $7, R25
-	BEQ tile7
-	CMP $6, R25
-	BEQ tile6
-	CMP $5, R25
-	BEQ tile5
-	CMP $4, R25
-	BEQ tile4
-	CMP $3, R25
-	BEQ tile3
-	CMP $2, R25
-	BEQ tile2
+	CBZ R25, done
 	CMP $1, R25
 	BEQ tile1
+	CMP $2, R25
+	BEQ tile2
+	CMP $3, R25
+	BEQ tile3
+	CMP $4, R25
+	BEQ tile4
+	CMP $5, R25
+	BEQ tile5
+	CMP $6, R25
+	BEQ tile6
+	CMP $7, R25
+	BEQ tile7
+	CMP $8, R25
+	BEQ tile8
+	CMP $9, R25
+	BEQ tile9
+	CMP $10, R25
+	BEQ tile10
+	CMP $11, R25
+	BEQ tile11
+	CMP $12, R25
+	BEQ tile12
+	CMP $13, R25
+	BEQ tile13
+	CMP $14, R25
+	BEQ tile14
+	CMP $15, R25
+	BEQ tile15
+	CMP $16, R25
+	BEQ tile16
+
+done:
 	RET
 
 	// Tile of 16 × 1 vectors.
@@ -7548,38 +7554,41 @@ rows:
 	LSR $1, R25, R25
 
 last:
-	CMP $16, R25
-	BEQ tile16
-	CMP $15, R25
-	BEQ tile15
-	CMP $14, R25
-	BEQ tile14
-	CMP $13, R25
-	BEQ tile13
-	CMP $12, R25
-	BEQ tile12
-	CMP $11, R25
-	BEQ tile11
-	CMP $10, R25
-	BEQ tile10
-	CMP $9, R25
-	BEQ tile9
-	CMP $8, R25
-	BEQ tile8
-	CMP $7, R25
-	BEQ tile7
-	CMP $6, R25
-	BEQ tile6
-	CMP $5, R25
-	BEQ tile5
-	CMP $4, R25
-	BEQ tile4
-	CMP $3, R25
-	BEQ tile3
-	CMP $2, R25
-	BEQ tile2
+	CBZ R25, done
 	CMP $1, R25
 	BEQ tile1
+	CMP $2, R25
+	BEQ tile2
+	CMP $3, R25
+	BEQ tile3
+	CMP $4, R25
+	BEQ tile4
+	CMP $5, R25
+	BEQ tile5
+	CMP $6, R25
+	BEQ tile6
+	CMP $7, R25
+	BEQ tile7
+	CMP $8, R25
+	BEQ tile8
+	CMP $9, R25
+	BEQ tile9
+	CMP $10, R25
+	BEQ tile10
+	CMP $11, R25
+	BEQ tile11
+	CMP $12, R25
+	BEQ tile12
+	CMP $13, R25
+	BEQ tile13
+	CMP $14, R25
+	BEQ tile14
+	CMP $15, R25
+	BEQ tile15
+	CMP $16, R25
+	BEQ tile16
+
+done:
 	RET
 
 	// Tile of 16 × 1 vectors.
@@ -11417,30 +11426,33 @@ rows:
 	LSR $1, R21, R21
 
 last:
-	CMP $12, R21
-	BEQ tile12
-	CMP $11, R21
-	BEQ tile11
-	CMP $10, R21
-	BEQ tile10
-	CMP $9, R21
-	BEQ tile9
-	CMP $8, R21
-	BEQ tile8
-	CMP $7, R21
-	BEQ tile7
-	CMP $6, R21
-	BEQ tile6
-	CMP $5, R21
-	BEQ tile5
-	CMP $4, R21
-	BEQ tile4
-	CMP $3, R21
-	BEQ tile3
-	CMP $2, R21
-	BEQ tile2
+	CBZ R21, done
 	CMP $1, R21
 	BEQ tile1
+	CMP $2, R21
+	BEQ tile2
+	CMP $3, R21
+	BEQ tile3
+	CMP $4, R21
+	BEQ tile4
+	CMP $5, R21
+	BEQ tile5
+	CMP $6, R21
+	BEQ tile6
+	CMP $7, R21
+	BEQ tile7
+	CMP $8, R21
+	BEQ tile8
+	CMP $9, R21
+	BEQ tile9
+	CMP $10, R21
+	BEQ tile10
+	CMP $11, R21
+	BEQ tile11
+	CMP $12, R21
+	BEQ tile12
+
+done:
 	RET
 
 	// Tile of 12 × 2 vectors.
@@ -14028,30 +14040,33 @@ rows:
 	LSR $1, R21, R21
 
 last:
-	CMP $12, R21
-	BEQ tile12
-	CMP $11, R21
-	BEQ tile11
-	CMP $10, R21
-	BEQ tile10
-	CMP $9, R21
-	BEQ tile9
-	CMP $8, R21
-	BEQ tile8
-	CMP $7, R21
-	BEQ tile7
-	CMP $6, R21
-	BEQ tile6
-	CMP $5, R21
-	BEQ tile5
-	CMP $4, R21
-	BEQ tile4
-	CMP $3, R21
-	BEQ tile3
-	CMP $2, R21
-	BEQ tile2
+	CBZ R21, done
 	CMP $1, R21
 	BEQ tile1
+	CMP $2, R21
+	BEQ tile2
+	CMP $3, R21
+	BEQ tile3
+	CMP $4, R21
+	BEQ tile4
+	CMP $5, R21
+	BEQ tile5
+	CMP $6, R21
+	BEQ tile6
+	CMP $7, R21
+	BEQ tile7
+	CMP $8, R21
+	BEQ tile8
+	CMP $9, R21
+	BEQ tile9
+	CMP $10, R21
+	BEQ tile10
+	CMP $11, R21
+	BEQ tile11
+	CMP $12, R21
+	BEQ tile12
+
+done:
 	RET
 
 	// Tile of 12 × 2 vectors.
@@ -16717,30 +16732,33 @@ rows:
 	LSR $1, R21, R21
 
 last:
-	CMP $12, R21
-	BEQ tile12
-	CMP $11, R21
-	BEQ tile11
-	CMP $10, R21
-	BEQ tile10
-	CMP $9, R21
-	BEQ tile9
-	CMP $8, R21
-	BEQ tile8
-	CMP $7, R21
-	BEQ tile7
-	CMP $6, R21
-	BEQ tile6
-	CMP $5, R21
-	BEQ tile5
-	CMP $4, R21
-	BEQ tile4
-	CMP $3, R21
-	BEQ tile3
-	CMP $2, R21
-	BEQ tile2
+	CBZ R21, done
 	CMP $1, R21
 	BEQ tile1
+	CMP $2, R21
+	BEQ tile2
+	CMP $3, R21
+	BEQ tile3
+	CMP $4, R21
+	BEQ tile4
+	CMP $5, R21
+	BEQ tile5
+	CMP $6, R21
+	BEQ tile6
+	CMP $7, R21
+	BEQ tile7
+	CMP $8, R21
+	BEQ tile8
+	CMP $9, R21
+	BEQ tile9
+	CMP $10, R21
+	BEQ tile10
+	CMP $11, R21
+	BEQ tile11
+	CMP $12, R21
+	BEQ tile12
+
+done:
 	RET
 
 	// Tile of 12 × 2 vectors.
@@ -19570,22 +19588,25 @@ rows:
 	LSR $1, R16, R16
 
 last:
-	CMP $8, R16
-	BEQ tile8
-	CMP $7, R16
-	BEQ tile7
-	CMP $6, R16
-	BEQ tile6
-	CMP $5, R16
-	BEQ tile5
-	CMP $4, R16
-	BEQ tile4
-	CMP $3, R16
-	BEQ tile3
-	CMP $2, R16
-	BEQ tile2
+	CBZ R16, done
 	CMP $1, R16
 	BEQ tile1
+	CMP $2, R16
+	BEQ tile2
+	CMP $3, R16
+	BEQ tile3
+	CMP $4, R16
+	BEQ tile4
+	CMP $5, R16
+	BEQ tile5
+	CMP $6, R16
+	BEQ tile6
+	CMP $7, R16
+	BEQ tile7
+	CMP $8, R16
+	BEQ tile8
+
+done:
 	RET
 
 	// Tile of 8 × 3 vectors.
@@ -21319,22 +21340,25 @@ rows:
 	LSR $1, R16, R16
 
 last:
-	CMP $8, R16
-	BEQ tile8
-	CMP $7, R16
-	BEQ tile7
-	CMP $6, R16
-	BEQ tile6
-	CMP $5, R16
-	BEQ tile5
-	CMP $4, R16
-	BEQ tile4
-	CMP $3, R16
-	BEQ tile3
-	CMP $2, R16
-	BEQ tile2
+	CBZ R16, done
 	CMP $1, R16
 	BEQ tile1
+	CMP $2, R16
+	BEQ tile2
+	CMP $3, R16
+	BEQ tile3
+	CMP $4, R16
+	BEQ tile4
+	CMP $5, R16
+	BEQ tile5
+	CMP $6, R16
+	BEQ tile6
+	CMP $7, R16
+	BEQ tile7
+	CMP $8, R16
+	BEQ tile8
+
+done:
 	RET
 
 	// Tile of 8 × 3 vectors.
@@ -23156,22 +23180,25 @@ rows:
 	LSR $1, R16, R16
 
 last:
-	CMP $8, R16
-	BEQ tile8
-	CMP $7, R16
-	BEQ tile7
-	CMP $6, R16
-	BEQ tile6
-	CMP $5, R16
-	BEQ tile5
-	CMP $4, R16
-	BEQ tile4
-	CMP $3, R16
-	BEQ tile3
-	CMP $2, R16
-	BEQ tile2
+	CBZ R16, done
 	CMP $1, R16
 	BEQ tile1
+	CMP $2, R16
+	BEQ tile2
+	CMP $3, R16
+	BEQ tile3
+	CMP $4, R16
+	BEQ tile4
+	CMP $5, R16
+	BEQ tile5
+	CMP $6, R16
+	BEQ tile6
+	CMP $7, R16
+	BEQ tile7
+	CMP $8, R16
+	BEQ tile8
+
+done:
 	RET
 
 	// Tile of 8 × 3 vectors.

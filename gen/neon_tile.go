@@ -62,11 +62,13 @@ func (t *neonTiler) emit(rows int) {
 	t.Op("ADD", 1, height, height)
 	t.Op("LSR", 1, height, height)
 	t.Label("last")
-	for h := rows; h > 0; h-- {
+	t.Jump("CBZ", "done", height)
+	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
 		t.Op("CMP", h, height)
 		t.Jump("BEQ", tileLabel(h))
 	}
 	t.Free(height)
+	t.Label("done")
 	t.Ret()
 	for h := rows; h > 0; h-- {
 		t.Scope(func() { t.one(h) })

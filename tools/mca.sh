@@ -30,14 +30,18 @@ binary() {
 
 # loops ARCH FUNCTION: writes its innermost loops that have the most FMAs, in
 # order, to $work/FUNCTION.1, .2, ..., and the number of FMAs in each to .fmas.
+# Tiles of full height come first, with one such loop, or on arm64 two; what has
+# as many FMAs later is a lower tile.
 #
 # A jump backwards to an earlier instruction of the function ends a loop, which
 # is innermost if no other loop lies in it.
 loops() {
 	[ ! -e "$work/$2.fmas" ] || return 0
 	binary "$1"
+	local loops=1
+	[ "$1" = amd64 ] || loops=2
 	$objdump -d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
-		awk -v out="$work/$2." '
+		awk -v out="$work/$2." -v loops=$loops '
 		/^ *[0-9a-f]+:/ {
 			address = $1
 			sub(/:/, "", address)
@@ -59,7 +63,7 @@ loops() {
 				if (in_loop[count] > most) most = in_loop[count]
 			}
 			for (l = 1; l <= count; l++) {
-				if (!most || in_loop[l] < most) continue
+				if (!most || in_loop[l] < most || found == loops) continue
 				file = out (++found)
 				print "loop:" > file
 				for (i = first[l]; i <= end[l]; i++) {
