@@ -3,6 +3,8 @@
 package kernel
 
 import (
+	"strings"
+
 	"github.com/attn-go/attn/asm"
 	"github.com/klauspost/cpuid/v2"
 )
@@ -60,4 +62,20 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		mask: asm.MaskAVX2, softmax: asm.SoftmaxAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
 	}
+}
+
+// lacking returns a function that names those of the features that this CPU,
+// or its operating system, lacks.
+func lacking(features ...cpuid.FeatureID) func() string {
+	var missing []string
+	for _, f := range features {
+		if !cpuid.CPU.Supports(f) {
+			missing = append(missing, f.String())
+		}
+	}
+	reason := ""
+	if missing != nil {
+		reason = "the CPU lacks " + strings.Join(missing, ", ")
+	}
+	return func() string { return reason }
 }
