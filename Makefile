@@ -1,7 +1,7 @@
 # make test needs Go and make alone; what the others need is said beside them.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bench generate drift lint vet fmt race v3 standalone fuzz qemu qemu-haswell qemu-nehalem
+.PHONY: help test bench mca generate drift lint vet fmt race v3 standalone fuzz qemu qemu-haswell qemu-nehalem
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 QEMU     ?= qemu-x86_64-static
@@ -24,6 +24,9 @@ test: ## all tests of all modules (needs Go and make alone)
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
 	go run ./bench $(ARGS)
+
+mca: ## what llvm-mca predicts of the hottest loops, on seven CPUs (needs llvm)
+	tools/mca.sh
 
 generate: ## write asm/ anew with the generators in gen/
 	go run ./gen

@@ -66,12 +66,12 @@ func build1(i isa) (asm, stubs []byte, err error) {
 }
 
 // function starts a function; its name gets the ISA's suffix.
-func (g *gen) function(name, signature, doc string) {
-	g.fn = name + g.name()
+func (g *gen) function(f function) {
+	g.fn = f.name + g.name()
 	g.Function(g.fn)
 	g.Attributes(attr.NOSPLIT)
-	g.SignatureExpr("func" + signature)
-	g.Doc(g.fn + " " + doc)
+	g.SignatureExpr("func" + f.signature)
+	g.Doc(g.fn + " " + f.doc)
 	g.Pragma("noescape")
 }
 

@@ -12,8 +12,7 @@ import (
 //	alpha = exp2(max - z), beta = exp2(blockMax - z)
 //	sum = fma(blockSum, beta, sum·alpha), max = m'
 func (g *gen) fold() {
-	g.function("Fold", "(max, sum, blockMax, blockSum, alpha, beta []float32)",
-		"merges the statistics of a block into the running ones and writes the factors for the output.")
+	g.function(foldFunction)
 	names := []string{"max", "sum", "blockMax", "blockSum", "alpha", "beta"}
 	p := map[string]reg.GPVirtual{}
 	for _, n := range names {

@@ -1,5 +1,5 @@
-// Command gen writes package asm: the micro-kernels of every amd64 tier, one
-// assembly file and one file of Go stubs per ISA. See README.md.
+// Command gen writes package asm: the micro-kernels of every tier in assembly,
+// one assembly file and one file of Go stubs per ISA. See README.md.
 package main
 
 import (
@@ -9,9 +9,23 @@ import (
 	"path/filepath"
 )
 
-// isas lists what is generated. To add an ISA, describe it in a file of its own
-// and add a line here.
-var isas = []isa{avx2{}, avx512{}}
+// outputs lists what is generated. To add an ISA, describe it in a file of its
+// own and add a line here.
+var outputs = []output{
+	amd64(avx2{}),
+	amd64(avx512{}),
+	{"neon_arm64", buildNEON},
+}
+
+// An output is a file of assembly and its file of stubs.
+type output struct {
+	name  string
+	build func() (asm, stubs []byte, err error)
+}
+
+func amd64(i isa) output {
+	return output{i.file() + "_amd64", func() (asm, stubs []byte, err error) { return build1(i) }}
+}
 
 func main() {
 	log.SetFlags(0)
@@ -32,13 +46,12 @@ func main() {
 // generate returns the files of package asm by name.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{"doc.go": []byte(packageDoc)}
-	for _, i := range isas {
-		asm, stubs, err := build1(i)
+	for _, o := range outputs {
+		asm, stubs, err := o.build()
 		if err != nil {
 			return nil, err
 		}
-		files[i.file()+"_amd64.s"] = asm
-		files[i.file()+"_amd64.go"] = stubs
+		files[o.name+".s"], files[o.name+".go"] = asm, stubs
 	}
 	return files, nil
 }

@@ -5,8 +5,7 @@ import "github.com/mmcloughlin/avo/operand"
 // mask hides scores by select, one vector of lanes at a time from the first row
 // to the last, with the lanes' spans and maximum in registers.
 func (g *gen) mask() {
-	g.function("Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
-		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.")
+	g.function(maskFunction)
 	s, ld := g.slice("s"), g.stride("ld")
 	lo, hi, max, left := g.slice("lo"), g.slice("hi"), g.slice("max"), g.sliceLen("max")
 	one, inf := g.vec(), g.vec()

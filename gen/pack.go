@@ -10,8 +10,7 @@ import (
 // every quarter, so that 4 loads do for 16; rows of less than 4 columns are moved
 // number by number.
 func (g *gen) pack() {
-	g.function("Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
-		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.")
+	g.function(packFunction)
 	p := packer{gen: g, dst: g.slice("dst"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"), lanes: g.sliceLen("off"), d: g.num("d"), scale: g.vec()}
 	scale, err := g.Param("scale").Resolve()
 	if err != nil {

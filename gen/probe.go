@@ -8,7 +8,7 @@ const peakChains = 12
 // peak is the probe of the machine's FMA rate: register operands alone, nothing
 // to wait for.
 func (g *gen) peak() {
-	g.function("Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.")
+	g.function(peakFunction)
 	n := g.num("n")
 	acc := g.vectorsOf(peakChains)
 	x, y := g.vec(), g.vec()

@@ -15,8 +15,7 @@ import (
 // Vector registers: maximum and sum of each vector of the chunk, x, n, r and p of
 // each, and with 32 registers the 8 constants of exp2.
 func (g *gen) softmax() {
-	g.function("Softmax", "(s []float32, ld, n int, max, sum []float32)",
-		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.")
+	g.function(softmaxFunction)
 	s, ld, n := g.slice("s"), g.stride("ld"), g.num("n")
 	max, sum, left := g.slice("max"), g.slice("sum"), g.sliceLen("max")
 	ops := g.exp2Operands()

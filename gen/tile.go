@@ -36,29 +36,8 @@ import (
 // unroll is the number of steps in a turn of the inner loop.
 const unroll = 2
 
-// An epilogue says what becomes of the accumulators.
-type epilogue int
-
-const (
-	store     epilogue = iota // to C; the chain may start from what C holds
-	storeMax                  // to C, and the running maximum of every lane
-	storeFold                 // folded into C: fma(acc, beta, C·alpha)
-)
-
 func (g *gen) tile(s tileShape, e epilogue) {
-	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
-	lanes := s.vectors * g.lanes()
-	switch e {
-	case store:
-		g.function(fmt.Sprintf("Tile%d", s.vectors), args+"load bool)", fmt.Sprintf(
-			"is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes))
-	case storeMax:
-		g.function(fmt.Sprintf("TileMax%d", s.vectors), args+"max []float32)", fmt.Sprintf(
-			"is Tile%d%s from +0; max is raised to the largest result of every lane.", s.vectors, g.name()))
-	case storeFold:
-		g.function(fmt.Sprintf("TileFold%d", s.vectors), args+"alpha, beta []float32)", fmt.Sprintf(
-			"is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", s.vectors, g.name()))
-	}
+	g.function(tileFunction(e, s.vectors, s.vectors*g.lanes(), g.name()))
 	t := &tiler{gen: g, vectors: s.vectors, epilogue: e}
 	t.emit(s.rows)
 }

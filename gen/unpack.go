@@ -15,8 +15,7 @@ import (
 // stored alone. A single row, or rows of less than 4 columns, are finished on
 // their own.
 func (g *gen) unpack() {
-	g.function("Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
-		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.")
+	g.function(unpackFunction)
 	u := unpacker{gen: g, dst: g.slice("dst"), off: g.slice("off"), src: g.slice("src"), ld: g.stride("ld"), sum: g.slice("sum"), d: g.num("d"), nans: g.GP64()}
 	g.XORQ(u.nans, u.nans)
 	g.TESTQ(u.d, u.d)

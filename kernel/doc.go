@@ -2,7 +2,7 @@
 //
 //	out = softmax(q·kᵀ·scale, masked)·v
 //
-// with assembly for AVX-512 and AVX2 and plain Go everywhere else, chosen when
+// with assembly for AVX-512, AVX2 and NEON and plain Go everywhere else, chosen when
 // the program starts, and with the same bits from all of them. [Attention] is
 // the call for it; [Tensor] is how it sees the caller's memory, [Options] and
 // [Mask] say what else it shall do, [Tiers] lists what runs here.
@@ -74,7 +74,7 @@
 //
 // # Tiers
 //
-// A tier is one implementation: avx512, avx2, generic. The best that the CPU can
+// A tier is one implementation: avx512, avx2, neon, generic. The best that the CPU can
 // run is the default; the environment variable ATTN_TIER names another one, and
 // Options.Tier chooses per call. A tier that does not exist or cannot run is an
 // error of the call: nothing falls back silently. The build tag purego drops all

@@ -60,7 +60,7 @@ func (c tileCase) String() string {
 }
 
 // tileRows is twice the most rows that a tile may have, and one more.
-const tileRows = 2*14 + 1
+const tileRows = 2*16 + 1
 
 // tileCases returns a function that lists the cases of some kinds.
 func tileCases(kinds ...tileKind) func(w int) []microCase {

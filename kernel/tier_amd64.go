@@ -48,12 +48,6 @@ func mainAVX512() int {
 	return 64
 }
 
-type (
-	tileFunc     = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
-	tileMaxFunc  = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
-	tileFoldFunc = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
-)
-
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,

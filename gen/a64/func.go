@@ -1,0 +1,134 @@
+package a64
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Func is a function under construction: its registers, its parameters and
+// the instructions so far.
+type Func struct {
+	name  string
+	doc   string
+	sig   signature
+	gps   pool
+	vecs  pool
+	lines []string
+	errs  []error
+
+	labels  map[string]int  // how often each is set
+	jumps   map[string]bool // labels that are jumped to
+	ended   bool            // nothing runs on from the last instruction
+	globals map[string]bool // of the file
+}
+
+// Label sets a label. Labels are local to the function.
+func (f *Func) Label(name string) {
+	f.labels[name]++
+	f.ended = false
+	if n := len(f.lines); n == 0 || !strings.HasPrefix(f.lines[n-1], "\t//") {
+		f.lines = append(f.lines, "") // unless there is a comment for it
+	}
+	f.lines = append(f.lines, name+":")
+}
+
+// Comment adds a line of comment.
+func (f *Func) Comment(format string, args ...any) {
+	f.lines = append(f.lines, "", "\t// "+fmt.Sprintf(format, args...))
+}
+
+// Op emits an instruction that Go's assembler knows, in its order: the
+// destination last. Operands are registers, arrangements, lanes, memory,
+// parameters, immediates (int), and lists of arrangements.
+func (f *Func) Op(name string, operands ...any) {
+	f.check(name, operands...)
+	f.emit(name, operands)
+}
+
+func (f *Func) emit(name string, operands []any) {
+	texts := make([]string, len(operands))
+	for i, o := range operands {
+		texts[i] = f.text(o)
+	}
+	f.lines = append(f.lines, strings.TrimRight("\t"+name+" "+strings.Join(texts, ", "), " "))
+	f.ended = name == "B" || name == "RET"
+}
+
+func (f *Func) text(operand any) string {
+	switch o := operand.(type) {
+	case int:
+		return fmt.Sprintf("$%d", o)
+	case uint32:
+		return fmt.Sprintf("$0x%08x", o)
+	case []Arr:
+		texts := make([]string, len(o))
+		for i := range o {
+			texts[i] = o[i].String()
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case fmt.Stringer:
+		return o.String()
+	}
+	f.fail("%T is no operand", operand)
+	return "?"
+}
+
+// A Mem is an address: a register plus a constant or another register.
+type Mem struct {
+	base  GP
+	index *GP
+	disp  int
+}
+
+// At is the memory at a distance of bytes from a pointer.
+func At(base GP, disp int) Mem { return Mem{base: base, disp: disp} }
+
+// Indexed is the memory at base + index.
+func Indexed(base, index GP) Mem { return Mem{base: base, index: &index} }
+
+func (m Mem) String() string {
+	switch {
+	case m.index != nil:
+		return fmt.Sprintf("(%v)(%v)", m.base, *m.index)
+	case m.disp == 0:
+		return fmt.Sprintf("(%v)", m.base)
+	}
+	return fmt.Sprintf("%d(%v)", m.disp, m.base)
+}
+
+// A Shifted is a general register shifted left, as the first operand of ADD.
+type Shifted struct {
+	r  GP
+	by int
+}
+
+// Shl is r shifted left.
+func (r GP) Shl(by int) Shifted { return Shifted{r, by} }
+
+func (s Shifted) String() string { return fmt.Sprintf("%v<<%d", s.r, s.by) }
+
+// A Global is the address of a global of the file.
+type Global string
+
+func (g Global) String() string { return fmt.Sprintf("$%s<>(SB)", string(g)) }
+
+// Jump emits a branch to a label: B, BEQ, BLT and so on, or with a register CBZ
+// and CBNZ.
+func (f *Func) Jump(name, label string, regs ...GP) {
+	f.jumps[label] = true
+	text := "\t" + name + " "
+	for _, r := range regs {
+		f.check(name, r)
+		text += r.String() + ", "
+	}
+	f.lines = append(f.lines, text+label)
+	f.ended = name == "B"
+}
+
+// Align aligns what follows.
+func (f *Func) Align(n int) {
+	f.lines = append(f.lines, fmt.Sprintf("\tPCALIGN $%d", n))
+}
+
+// Ret returns.
+func (f *Func) Ret() { f.emit("RET", nil) }

@@ -1,0 +1,143 @@
+package a64
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/types"
+	"strings"
+)
+
+// A signature is the layout of a function's parameters and result on the stack,
+// as Go's stable calling convention for assembly (ABI0) has it.
+type signature struct {
+	params []param
+	result *param
+	size   int // of all, with the result
+}
+
+type param struct {
+	name, typ string
+	offset    int
+}
+
+// sizes of the types that may be used; all are aligned to their size, slices
+// to a pointer's.
+var sizes = map[string]int{
+	"[]float32": 24, "[]int32": 24, "[]int": 24, "int": 8, "uint64": 8, "float32": 4, "bool": 1,
+}
+
+// parseSignature lays out a signature such as "(x []float32, n int) uint64".
+func parseSignature(s string) (signature, error) {
+	expr, err := parser.ParseExpr("func" + s)
+	if err != nil {
+		return signature{}, fmt.Errorf("signature %s: %w", s, err)
+	}
+	fn, ok := expr.(*ast.FuncType)
+	if !ok {
+		return signature{}, fmt.Errorf("signature %s: not one", s)
+	}
+	var sig signature
+	for _, field := range fn.Params.List {
+		for _, name := range field.Names {
+			p, err := sig.place(name.Name, types.ExprString(field.Type))
+			if err != nil {
+				return signature{}, err
+			}
+			sig.params = append(sig.params, p)
+		}
+	}
+	if fn.Results == nil {
+		return sig, nil
+	}
+	sig.size = align(sig.size, 8) // results begin at a word
+	if len(fn.Results.List) != 1 || len(fn.Results.List[0].Names) > 0 {
+		return signature{}, fmt.Errorf("signature %s: one result without a name, or none", s)
+	}
+	p, err := sig.place("ret", types.ExprString(fn.Results.List[0].Type))
+	sig.result = &p
+	return sig, err
+}
+
+// place appends a value.
+func (s *signature) place(name, typ string) (param, error) {
+	size, ok := sizes[typ]
+	if !ok {
+		return param{}, fmt.Errorf("parameter %s: type %s is not known", name, typ)
+	}
+	s.size = align(s.size, min(size, 8))
+	p := param{name, typ, s.size}
+	s.size += size
+	return p, nil
+}
+
+func align(n, to int) int { return (n + to - 1) / to * to }
+
+// String is the signature in Go.
+func (s signature) String() string {
+	var texts []string
+	for _, p := range s.params {
+		texts = append(texts, p.name+" "+p.typ)
+	}
+	text := "(" + strings.Join(texts, ", ") + ")"
+	if s.result != nil {
+		text += " " + s.result.typ
+	}
+	return text
+}
+
+// A Param is a word of a parameter or the result, on the stack.
+type Param struct {
+	name   string
+	offset int
+	typ    string
+	result bool
+}
+
+func (p Param) String() string { return fmt.Sprintf("%s+%d(FP)", p.name, p.offset) }
+
+// Param is a parameter that is not a slice. Asking for one that is not there
+// is an error of the function.
+func (f *Func) Param(name string) Param { return f.param(name, "", 0) }
+
+// Base is the pointer of a slice parameter.
+func (f *Func) Base(name string) Param { return f.param(name, "_base", 0) }
+
+// Len is the length of a slice parameter.
+func (f *Func) Len(name string) Param { return f.param(name, "_len", 8) }
+
+// Result is the result.
+func (f *Func) Result() Param {
+	if f.sig.result == nil {
+		f.fail("has no result")
+		return Param{}
+	}
+	return Param{"ret", f.sig.result.offset, f.sig.result.typ, true}
+}
+
+func (f *Func) param(name, part string, offset int) Param {
+	for _, p := range f.sig.params {
+		if p.name != name {
+			continue
+		}
+		if slice := strings.HasPrefix(p.typ, "[]"); slice != (part != "") {
+			break
+		}
+		return Param{name + part, p.offset + offset, p.typ, false}
+	}
+	f.fail("no parameter %s%s", name, part)
+	return Param{}
+}
+
+// Load loads a parameter into a general register. All of them are words but
+// bool, which is a byte.
+func (f *Func) Load(p Param, r GP) {
+	switch p.typ {
+	case "bool":
+		f.Op("MOVBU", p, r)
+	case "float32":
+		f.Op("MOVWU", p, r)
+	default:
+		f.Op("MOVD", p, r)
+	}
+}

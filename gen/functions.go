@@ -1,0 +1,46 @@
+package main
+
+import "fmt"
+
+// A function is what all ISAs agree on: the name without their suffix, the
+// signature, which is that of the field in kernel's panelKernels, and the doc
+// comment after the name.
+type function struct{ name, signature, doc string }
+
+var (
+	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
+		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
+	softmaxFunction = function{"Softmax", "(s []float32, ld, n int, max, sum []float32)",
+		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums."}
+	foldFunction = function{"Fold", "(max, sum, blockMax, blockSum, alpha, beta []float32)",
+		"merges the statistics of a block into the running ones and writes the factors for the output."}
+	packFunction = function{"Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
+		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them."}
+	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
+		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
+	peakFunction = function{"Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
+)
+
+// An epilogue says what becomes of the accumulators of a tile.
+type epilogue int
+
+const (
+	store     epilogue = iota // to C; the chain may start from what C holds
+	storeMax                  // to C, and the running maximum of every lane
+	storeFold                 // folded into C: fma(acc, beta, C·alpha)
+)
+
+// tileFunction is the tile for panels of a number of vectors of an ISA.
+func tileFunction(e epilogue, vectors, lanes int, isa string) function {
+	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
+	switch e {
+	case storeMax:
+		return function{fmt.Sprintf("TileMax%d", vectors), args + "max []float32)",
+			fmt.Sprintf("is Tile%d%s from +0; max is raised to the largest result of every lane.", vectors, isa)}
+	case storeFold:
+		return function{fmt.Sprintf("TileFold%d", vectors), args + "alpha, beta []float32)",
+			fmt.Sprintf("is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", vectors, isa)}
+	}
+	return function{fmt.Sprintf("Tile%d", vectors), args + "load bool)",
+		fmt.Sprintf("is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes)}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/a64"
+)
+
+// neon emits the functions of ARMv8.0's NEON: 32 registers of 4 lanes. It
+// follows the same algorithms as the ISAs of amd64, see README.md on why it is
+// apart from them, and has a builder that allocates no registers by itself: the
+// register maps are in the code.
+type neon struct {
+	file   *a64.File
+	consts a64.Global // of exp2
+	*a64.Func
+}
+
+const (
+	neonLanes = 4
+	neonBytes = 4 * neonLanes
+)
+
+// neonTiles: at least 12 accumulators, and 24 where the panel is wide enough:
+// the newest cores have 4 FMA units of latency 4. A step's rows·vectors FMAs go
+// with less than rows + vectors loads, since one load brings several numbers of
+// A and an FMA takes its number from any lane.
+var neonTiles = []tileShape{{1, 16}, {2, 12}, {3, 8}}
+
+// buildNEON generates the files of NEON.
+func buildNEON() (asm, stubs []byte, err error) {
+	g := &neon{file: a64.NewFile("asm", "arm64 && !purego")}
+	g.consts = g.file.Data("exp2NEON", exp2Data()...)
+	for _, shape := range neonTiles {
+		g.tile(shape, store)
+		g.tile(shape, storeMax)
+		g.tile(shape, storeFold)
+	}
+	g.mask()
+	g.softmax()
+	g.fold()
+	g.pack()
+	g.unpack()
+	g.peak()
+	asm, stubs, err = g.file.Build()
+	if err != nil {
+		return nil, nil, fmt.Errorf("NEON: %w", err)
+	}
+	return asm, stubs, nil
+}
+
+// function starts a function; its name gets the ISA's suffix.
+func (g *neon) function(f function) {
+	name := f.name + "NEON"
+	g.Func = g.file.Func(name, f.signature, name+" "+f.doc)
+}
+
+// slice loads the base pointer of a slice parameter.
+func (g *neon) slice(name string) a64.GP { return g.param(g.Base(name)) }
+
+// num loads an int parameter.
+func (g *neon) num(name string) a64.GP { return g.param(g.Param(name)) }
+
+func (g *neon) param(p a64.Param) a64.GP {
+	r := g.GP()
+	g.Load(p, r)
+	return r
+}
+
+// stride loads an int parameter that counts float32 elements, in bytes.
+func (g *neon) stride(name string) a64.GP {
+	r := g.num(name)
+	g.Op("LSL", 2, r, r)
+	return r
+}
+
+// load and store move whole vectors.
+func (g *neon) load(m a64.Mem, v a64.Vec)  { g.Op("FMOVQ", m, v) }
+func (g *neon) store(v a64.Vec, m a64.Mem) { g.Op("FMOVQ", v, m) }
+
+// zero does not wait for what v held before, as VEOR would on many cores.
+func (g *neon) zero(v a64.Vec) { g.Op("VMOVI", 0, v.B16()) }
+
+// broadcast sets every lane of a new vector to bits.
+func (g *neon) broadcast(bits uint32) a64.Vec {
+	v := g.Vec()
+	r := g.GP()
+	g.Op("MOVD", bits, r)
+	g.Op("VDUP", r, v.S4())
+	g.Free(r)
+	return v
+}
+
+// raise is max = x > max ? x : max: FMAX would let a NaN through, and FMAXNM
+// tells zeros apart.
+func (g *neon) raise(max, x, scratch a64.Vec) {
+	g.FCMGT(scratch, x, max)
+	g.Op("VBIT", scratch.B16(), x.B16(), max.B16())
+}
+
+// advance adds a number of bytes to pointers.
+func (g *neon) advance(bytes int, pointers ...a64.GP) {
+	for _, p := range pointers {
+		g.Op("ADD", bytes, p, p)
+	}
+}
+
+// peak is the probe of the machine's FMA rate; see probe.go.
+func (g *neon) peak() {
+	const chains = 24 // 4 units of latency 4 need 16
+	g.function(peakFunction)
+	n := g.num("n")
+	acc, x, y := g.Vecs(chains), g.Vec(), g.Vec()
+	for _, v := range append(acc, x, y) {
+		g.zero(v)
+	}
+	g.Align(32)
+	g.Label("loop")
+	for _, a := range acc {
+		g.FMLALane(a, x, y.S(0))
+	}
+	g.Op("SUBS", 1, n, n)
+	g.Jump("BNE", "loop")
+	g.Ret()
+}

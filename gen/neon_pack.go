@@ -1,0 +1,190 @@
+package main
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/a64"
+)
+
+// Pack and unpack on NEON: a vector of lanes is one 4×4 matrix with 4 columns of
+// its rows, see transpose.go, and there are registers for the addresses of the
+// 4 rows. Rows of less than 4 columns go column by column, a lane at a time.
+
+// transpose4 transposes the 4×4 matrix in v; t is scratch.
+func (g *neon) transpose4(v, t []a64.Vec) {
+	g.Comment("Transpose the 4×4 matrix.")
+	for i := 0; i < 4; i += 2 {
+		g.Op("VTRN1", v[i+1].S4(), v[i].S4(), t[i].S4())
+		g.Op("VTRN2", v[i+1].S4(), v[i].S4(), t[i+1].S4())
+	}
+	for i := range 2 {
+		g.Op("VTRN1", t[i+2].D2(), t[i].D2(), v[i].D2())
+		g.Op("VTRN2", t[i+2].D2(), t[i].D2(), v[i+2].D2())
+	}
+}
+
+// A panelMover moves a panel, 4 lanes at a time, between rows that start at off
+// and its own memory.
+type panelMover struct {
+	*neon
+	base, off, d a64.GP   // the rows' memory, where they start, their length
+	panel, ld    a64.GP   // the panel's memory and the distance of its rows
+	rows         []a64.GP // addresses in the rows of the lanes at hand
+	p            a64.GP   // address in the panel
+	left         a64.GP   // columns
+}
+
+// addresses sets rows and p to the start of the lanes at off.
+func (m *panelMover) addresses() {
+	for lane, r := range m.rows {
+		m.Op("MOVD", a64.At(m.off, 8*lane), r)
+		m.Op("ADD", r.Shl(2), m.base, r)
+	}
+	m.Op("MOVD", m.panel, m.p)
+	m.Op("MOVD", m.d, m.left)
+}
+
+// columns emits the loop over the columns of 4 lanes, d ≥ 1. four does 4 columns
+// and one does one; they move p and rows on. Where 4 does not divide d, the last
+// 4 columns are done as well, some of them a second time, with the same result.
+func (m *panelMover) columns(four, one func()) {
+	m.addresses()
+	m.Op("CMP", 4, m.left)
+	m.Jump("BLT", "one")
+	m.Align(32)
+	m.Label("four")
+	four()
+	m.Op("SUBS", 4, m.left, m.left)
+	m.Jump("BEQ", "next")
+	m.Op("CMP", 4, m.left)
+	m.Jump("BGE", "four")
+	m.Comment("Less than 4 columns are left: do the last 4.")
+	m.Op("SUB", 4, m.left, m.left) // columns to go, below 0
+	for _, r := range m.rows {
+		m.Op("ADD", m.left.Shl(2), r, r)
+	}
+	m.Op("MUL", m.ld, m.left, m.left)
+	m.Op("ADD", m.left, m.p, m.p)
+	m.Op("MOVD", 4, m.left)
+	m.Jump("B", "four")
+	m.Comment("Rows of less than 4 columns.")
+	m.Label("one")
+	one()
+	m.Op("SUBS", 1, m.left, m.left)
+	m.Jump("BNE", "one")
+	m.Label("next")
+}
+
+// pack transposes rows into a panel and scales them. All lanes have a row: off
+// repeats its last entry in use.
+func (g *neon) pack() {
+	g.function(packFunction)
+	m := panelMover{neon: g, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
+		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
+	lanes, s := g.param(g.Len("off")), g.GP()
+	scale := g.Vec()
+	g.Load(g.Param("scale"), s)
+	g.Op("VDUP", s, scale.S4())
+	v, t := g.Vecs(4), g.Vecs(4)
+	g.Jump("CBZ", "done", m.d)
+	g.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	g.Label("lanes")
+	m.columns(func() {
+		for i, r := range m.rows {
+			g.Op("FMOVQ.P", a64.At(r, neonBytes), v[i])
+		}
+		g.transpose4(v, t)
+		for _, x := range v {
+			g.FMUL(x, x, scale)
+			g.store(x, a64.At(m.p, 0))
+			g.Op("ADD", m.ld, m.p, m.p)
+		}
+	}, func() {
+		for i, r := range m.rows {
+			g.Op("VLD1", a64.At(r, 0), v[0].S(i))
+		}
+		g.advance(4, m.rows...)
+		g.FMUL(v[0], v[0], scale)
+		g.store(v[0], a64.At(m.p, 0))
+		g.Op("ADD", m.ld, m.p, m.p)
+	})
+	g.advance(neonBytes, m.panel)
+	g.advance(8*neonLanes, m.off)
+	g.Op("SUBS", neonLanes, lanes, lanes)
+	g.Jump("BNE", "lanes")
+	g.Label("done")
+	g.Ret()
+}
+
+// unpack finishes a panel and transposes it back into rows, the last lanes
+// first; see unpack.go on why. Vectors of idle lanes are left out.
+func (g *neon) unpack() {
+	g.function(unpackFunction)
+	m := panelMover{neon: g, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
+		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
+	sum, n, nans, bits := g.slice("sum"), g.num("n"), g.GP(), g.GP()
+	weights := g.bitWeights(bits)
+	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)
+	v, t, inv, finite := g.Vecs(4), g.Vecs(4), g.Vec(), g.Vec()
+	g.Op("MOVD", 0, nans)
+	g.Jump("CBZ", "done", m.d)
+	g.Comment("To the end of the lanes, in whole vectors, and back a vector at a time.")
+	g.Op("ADD", neonLanes-1, n, n)
+	g.Op("AND", -neonLanes, n, n)
+	g.Op("ADD", n.Shl(2), m.panel, m.panel)
+	g.Op("ADD", n.Shl(2), sum, sum)
+	g.Op("ADD", n.Shl(3), m.off, m.off)
+	g.Jump("CBZ", "done", n)
+	g.Label("lanes")
+	g.advance(-neonBytes, m.panel, sum)
+	g.advance(-8*neonLanes, m.off)
+	g.Comment("1/sum, 0 for a sum of 0.")
+	g.load(a64.At(sum, 0), v[0])
+	g.FCMEQZero(v[1], v[0])
+	g.FDIV(inv, one, v[0])
+	g.BIC(inv, inv, v[1])
+	g.FCMEQ(finite, zero, zero) // all lanes
+	finish := func(x, scratch a64.Vec) {
+		g.load(a64.At(m.p, 0), x)
+		g.Op("ADD", m.ld, m.p, m.p)
+		g.FMUL(x, x, inv)
+		g.FADD(x, x, zero)
+		g.FCMEQ(scratch, x, x)
+		g.Op("VAND", scratch.B16(), finite.B16(), finite.B16())
+	}
+	m.columns(func() {
+		for i, x := range v {
+			finish(x, t[i])
+		}
+		g.transpose4(v, t)
+		for lane := neonLanes - 1; lane >= 0; lane-- {
+			g.Op("FMOVQ.P", v[lane], a64.At(m.rows[lane], neonBytes))
+		}
+	}, func() {
+		finish(v[0], t[0])
+		for lane := neonLanes - 1; lane >= 0; lane-- {
+			g.Op("VST1", v[0].S(lane), a64.At(m.rows[lane], 0))
+		}
+		g.advance(4, m.rows...)
+	})
+	g.Comment("Shift the bits of the lanes with a NaN in.")
+	g.BIC(finite, weights, finite)
+	g.Op("VADDV", finite.S4(), finite.Whole())
+	g.Op("VMOV", finite.S(0), bits)
+	g.Op("ADD", nans.Shl(neonLanes), bits, nans)
+	g.Op("SUBS", neonLanes, n, n)
+	g.Jump("BNE", "lanes")
+	g.Label("done")
+	g.Op("MOVD", nans, g.Result())
+	g.Ret()
+}
+
+// bitWeights are 1, 2, 4, 8: lane i has bit i.
+func (g *neon) bitWeights(scratch a64.GP) a64.Vec {
+	w := g.Vec()
+	for lane := range neonLanes {
+		g.Op("MOVD", 1<<lane, scratch)
+		g.Op("VMOV", scratch, w.S(lane))
+	}
+	return w
+}

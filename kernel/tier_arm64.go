@@ -1,0 +1,30 @@
+//go:build arm64 && !purego
+
+package kernel
+
+import "github.com/attn-go/attn/asm"
+
+// archTiers lists the assembly tiers of arm64, best first. NEON is part of
+// ARMv8.0, and Go's own runtime uses it unasked. cpuid is not asked either: it
+// knows of NEON on Linux, macOS and FreeBSD alone, and elsewhere, as on Windows,
+// the tier would never run.
+func archTiers() []tier {
+	return []tier{{
+		name:  "neon",
+		lacks: func() string { return "" },
+		panels: []panelKernels{
+			neon(4, asm.Tile1NEON, asm.TileMax1NEON, asm.TileFold1NEON),
+			neon(8, asm.Tile2NEON, asm.TileMax2NEON, asm.TileFold2NEON),
+			neon(12, asm.Tile3NEON, asm.TileMax3NEON, asm.TileFold3NEON),
+		},
+		main: func() int { return 12 },
+	}}
+}
+
+func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
+	return panelKernels{
+		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
+		mask: asm.MaskNEON, softmax: asm.SoftmaxNEON, fold: asm.FoldNEON,
+		pack: asm.PackNEON, unpack: asm.UnpackNEON,
+	}
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# mca.sh predicts the throughput of the hottest loops in package asm with
+# llvm-mca, and prints FMAs per cycle against the most that the same model
+# allows: the rate of the peak probe, which is nothing but independent FMAs. For
+# softmax the limit is the loop's own: the cycles that its busiest unit needs.
+#
+# It is a prediction by models of processors, which know nothing of caches,
+# branch prediction and the end of a loop, and is no measurement.
+#
+#   mca.sh                    the report
+#   mca.sh show FUNCTION      the loops of a function, as mca gets them
+#
+# Needs llvm-mca and llvm-objdump, LLVM_VERSION of them (19).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=${LLVM_VERSION:-19}
+mca=llvm-mca-$version objdump=llvm-objdump-$version
+for tool in "$mca" "$objdump"; do
+	command -v "$tool" >/dev/null || { echo "NOT RUN: the mca report, as $tool is missing (apt-get install llvm-$version)"; exit 0; }
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# binary ARCH: the bench command, which links all of package asm.
+binary() {
+	[ -e "$work/$1" ] || GOOS=linux GOARCH=$1 CGO_ENABLED=0 go build -o "$work/$1" ./bench
+}
+
+# loops ARCH FUNCTION: writes its innermost loops that have the most FMAs, in
+# order, to $work/FUNCTION.1, .2, ..., and the number of FMAs in each to .fmas.
+# Tiles of full height come first, with one such loop, or on arm64 two; what has
+# as many FMAs later is a lower tile.
+#
+# A jump backwards to an earlier instruction of the function ends a loop, which
+# is innermost if no other loop lies in it.
+loops() {
+	[ ! -e "$work/$2.fmas" ] || return 0
+	binary "$1"
+	local loops=1
+	[ "$1" = amd64 ] || loops=2
+	$objdump -d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
+		awk -v out="$work/$2." -v loops=$loops '
+		/^ *[0-9a-f]+:/ {
+			address = $1
+			sub(/:/, "", address)
+			text[++n] = $0
+			sub(/^ *[0-9a-f]+:[ \t]*/, "", text[n])
+			at[address] = n
+			fmas[n] = fmas[n-1] + (text[n] ~ /^(fmla|vfn?m(add|sub))/)
+		}
+		END {
+			for (i = 1; i <= n; i++) {
+				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+)/ || !match(text[i], /0x[0-9a-f]+/)) continue
+				start = at[substr(text[i], RSTART + 2, RLENGTH - 2)]
+				# An earlier jump that ended a loop at or after start lies in this one.
+				if (!start || start > i || last >= start) continue
+				last = start
+				first[++count] = start
+				end[count] = i
+				in_loop[count] = fmas[i] - fmas[start-1]
+				if (in_loop[count] > most) most = in_loop[count]
+			}
+			for (l = 1; l <= count; l++) {
+				if (!most || in_loop[l] < most || found == loops) continue
+				file = out (++found)
+				print "loop:" > file
+				for (i = first[l]; i <= end[l]; i++) {
+					line = text[i]
+					sub(/[ \t]*<.*>/, "", line)
+					if (i == end[l]) sub(/(0x)[0-9a-f]+/, "loop", line)
+					print line > file
+				}
+			}
+			print most + 0
+		}' >"$work/$2.fmas"
+}
+
+# cycles TRIPLE CPU FILE: cycles of a turn, and those that its busiest unit needs:
+# the block throughput of mca or, as that does not see instructions that may go to
+# some of ARM's vector units, what these units have to do on average.
+cycles() {
+	$mca -mtriple="$1" -mcpu="$2" -iterations=1000 "$3" 2>&1 | awk '
+		/error/ { print > "/dev/stderr" }
+		/^Iterations:/ { n = $2 }
+		/^Total Cycles:/ { turn = $3 / n }
+		/^Block RThroughput:/ { own = $3 }
+		/^\[[0-9.]+\] +- .*UnitV[0-9]$/ { vector[$1] }
+		/^Resource pressure per iteration:/ { getline; columns = split($0, column); getline; split($0, pressure) }
+		END {
+			for (c = 1; c <= columns; c++) if (column[c] in vector) { sum += pressure[c]; units++ }
+			if (units && sum / units > own) own = sum / units
+			print turn, own
+		}'
+}
+
+# row ARCH TRIPLE CPU FUNCTION LIMIT: a line for every hot loop of a function.
+row() {
+	local arch=$1 triple=$2 cpu=$3 name=$4 limit=$5 fmas file turn own
+	loops "$arch" "$name"
+	fmas=$(<"$work/$name.fmas")
+	for file in "$work/$name".[0-9]*; do
+		read -r turn own < <(cycles "$triple" "$cpu" "$file")
+		awk -v cpu="$cpu" -v name="$name" -v kind="$(kind "$file")" -v fmas="$fmas" -v turn="$turn" -v own="$own" -v limit="$limit" 'BEGIN {
+			rate = fmas / turn
+			if (name ~ /Softmax/) limit = fmas / own
+			printf "%-15s %-17s %-8s %5d %8.2f %9.2f %7.2f %5.0f%%\n", cpu, name, kind, fmas, turn, rate, limit, 100 * rate / limit }'
+	done
+}
+
+# kind FILE: how a NEON tile reads A.
+kind() {
+	case $(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
+	*:0) echo - ;;
+	0:*) echo columns ;;
+	*) echo rows ;;
+	esac
+}
+
+# tier NAME ARCH TRIPLE VECTORS CPU...: the rows of a tier.
+tier() {
+	local name=$1 arch=$2 triple=$3 vectors=$4 cpu limit turn own v
+	shift 4
+	for cpu in "$@"; do
+		loops "$arch" "Peak$name"
+		read -r turn own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
+		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v t="$turn" 'BEGIN { print f / t }')
+		for ((v = 1; v <= vectors; v++)); do
+			row "$arch" "$triple" "$cpu" "TileMax$v$name" "$limit"
+		done
+		row "$arch" "$triple" "$cpu" "Softmax$name" "$limit"
+	done
+}
+
+if [ "${1:-}" = show ]; then
+	arch=amd64
+	[[ $2 = *NEON ]] && arch=arm64
+	loops "$arch" "$2"
+	cat "$work/$2".[0-9]*
+	exit
+fi
+
+echo "A prediction of llvm-mca $version, not a measurement: innermost loops, all data in L1."
+printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles FMA/cycle limit '%'
+tier AVX2 amd64 x86_64 3 haswell skylake-avx512 sapphirerapids znver4
+tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
+tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
