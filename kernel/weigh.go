@@ -38,10 +38,10 @@ func (j *job) rowsOf(t *Tensor, u unit, lo, n int) []float32 {
 }
 
 // rowsPerCall returns how many of the rows of a tile product to do in one call,
-// for the fmas of a row: assembly cannot be preempted, and 4 Mi fmas take about
-// 70 µs on one 512-bit FMA unit at 3.7 GHz.
+// for the fmas of a row: assembly cannot be preempted, and 2 Mi fmas take about
+// 90 µs on two 128-bit FMA units at 3 GHz, a fourth of that on two of 512 bits.
 func rowsPerCall(rows, fmas int) int {
-	const limit = 4 << 20
+	const limit = 2 << 20
 	if rows*fmas <= limit {
 		return rows
 	}
