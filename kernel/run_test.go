@@ -1,10 +1,9 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,6 +12,15 @@ import (
 )
 
 var runCase = attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+
+// repeats is how often a test does over what goes wrong rarely, if ever: n times,
+// and a few with -short, unless the race detector watches.
+func repeats(n int) int {
+	if testing.Short() && !raceEnabled {
+		return max(n/6, 2)
+	}
+	return n
+}
 
 // TestRun takes programs' parallel-fors, good and bad ones: the result is there
 // when the call returns, with the same bits.
@@ -40,7 +48,7 @@ func TestRun(t *testing.T) {
 		},
 	}
 	for name, run := range runs {
-		for range 20 {
+		for range repeats(20) {
 			got := runCase.run(t, q, k, v, Options{Threads: 4, Run: run})
 			same(t, name, &got, &want)
 		}
@@ -61,7 +69,7 @@ func TestConcurrentCalls(t *testing.T) {
 		want := cs[x].run(t, q, k, v, Options{Threads: 1})
 		for g := range 4 {
 			wg.Go(func() {
-				for range 8 {
+				for range repeats(8) {
 					out := cs[x].tensor(cs[x].b, cs[x].h, cs[x].lq, cs[x].dv, canary)
 					if err := Attention(out, q, k, v, Options{Scale: cs[x].scale, Mask: cs[x].mask, Threads: 1 + g}); err != nil {
 						t.Error(err)
@@ -80,7 +88,7 @@ func TestConcurrentCalls(t *testing.T) {
 func TestNoGoroutineLeft(t *testing.T) {
 	q, k, v := runCase.inputs()
 	before := runtime.NumGoroutine()
-	for range 10 {
+	for range repeats(10) {
 		runCase.run(t, q, k, v, Options{Threads: 8})
 	}
 	for range 100 { // one that has signalled its end may need a moment to be gone
@@ -114,13 +122,20 @@ func TestNoAllocations(t *testing.T) {
 			"lengths":      {Threads: 1, Mask: KeyLengths(lengths)},
 		} {
 			o.Tier = tier.name
-			if n := testing.AllocsPerRun(20, func() {
+			call := func() {
 				o.Mask = Causal(300).And(o.Mask)
 				if err := Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
 				o.Mask = Mask{}
-			}); n != 0 {
+			}
+			// On a busy machine a thread may meet another at work for the first
+			// time late, and only then need a workspace of its own.
+			n := 1.0
+			for try := 0; n != 0 && try < 4; try++ {
+				n = testing.AllocsPerRun(repeats(20), call)
+			}
+			if n != 0 {
 				t.Errorf("%s: %v allocations per call", name, n)
 			}
 		}
@@ -150,47 +165,47 @@ func TestWorkspaceBound(t *testing.T) {
 	})
 }
 
-// TestTierVariable runs this test binary with ATTN_TIER set.
+// TestTierVariable makes the first call of a program anew with every value of
+// ATTN_TIER: the empty one, those of this build and one that no build knows.
 func TestTierVariable(t *testing.T) {
-	if os.Getenv("ATTN_TEST_CHILD") != "" {
+	defer func(f func() (*tier, error)) { defaultTier = f }(defaultTier)
+	start := func(value string) (string, error) {
+		t.Setenv("ATTN_TIER", value)
+		defaultTier = sync.OnceValues(chooseTier)
 		out, q, k, v := good()
 		err := Attention(out, q, k, v, Options{})
-		var te *TierError
+		if e := Attention(out, q, k, v, Options{Tier: "generic"}); e != nil {
+			t.Errorf("ATTN_TIER=%s: a call that names its tier: %v", value, e)
+		}
+		t.Setenv("ATTN_TIER", "changed later")
 		for _, info := range Tiers() {
 			if info.Default {
-				fmt.Printf("default=%s\n", info.Name)
+				return info.Name, err
 			}
 		}
-		fmt.Printf("error=%v typed=%v\n", err, errors.As(err, &te))
-		fmt.Printf("explicit=%v\n", Attention(out, q, k, v, Options{Tier: "generic"}))
-		return
+		return "", err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Skip(err)
-	}
-	child := func(tier string) string {
-		cmd := exec.Command(exe, "-test.run=^TestTierVariable$", "-test.v")
-		cmd.Env = append(os.Environ(), "ATTN_TEST_CHILD=1", "ATTN_TIER="+tier)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Skipf("cannot run itself here: %v", err)
-		}
-		return string(out)
-	}
-	expect := func(out string, lines ...string) {
-		t.Helper()
-		for _, l := range lines {
-			if !strings.Contains(out, l) {
-				t.Errorf("no %q in:\n%s", l, out)
-			}
+	refused := func(value, why string) {
+		def, err := start(value)
+		var te *TierError
+		if !errors.As(err, &te) || def != "" || !strings.Contains(err.Error(), fmt.Sprintf("ATTN_TIER: tier %q: %s", value, why)) {
+			t.Errorf("ATTN_TIER=%s: default %q, error %v; want none and a TierError: %s", value, def, err, why)
 		}
 	}
-	expect(child("generic"), "default=generic\n", "error=<nil>")
-	expect(child("sse9"), `error=attn: ATTN_TIER: tier "sse9": unknown`, "typed=true", "explicit=<nil>")
+	chosen := func(value, want string) {
+		if def, err := start(value); err != nil || def != want {
+			t.Errorf("ATTN_TIER=%s: default %q, error %v; want %q", value, def, err, want)
+		}
+	}
+	best := ""
 	for _, info := range Tiers() {
-		if !info.Runs {
-			expect(child(info.Name), "cannot run", "typed=true", "explicit=<nil>")
+		if info.Runs {
+			chosen(info.Name, info.Name)
+			best = cmp.Or(best, info.Name)
+		} else {
+			refused(info.Name, "cannot run: "+info.Reason)
 		}
 	}
+	chosen("", best)
+	refused("sse9", "unknown")
 }
