@@ -11,12 +11,22 @@ import (
 	"time"
 )
 
-var runCase = attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+// runCase is enough work for four threads; with -short not for more.
+func runCase() attnCase {
+	if quick() {
+		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: Causal(300), seed: 7}
+	}
+	return attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+}
 
-// repeats is how often a test does over what goes wrong rarely, if ever: n times,
-// and a few with -short, unless the race detector watches.
+// quick tells that the tests may run on an emulator: -short, and no race
+// detector, which is to see many calls meet.
+func quick() bool { return testing.Short() && !raceEnabled }
+
+// repeats is how often a test does over what goes wrong rarely, if ever: n
+// times, and a few when quick.
 func repeats(n int) int {
-	if testing.Short() && !raceEnabled {
+	if quick() {
 		return max(n/6, 2)
 	}
 	return n
@@ -25,8 +35,9 @@ func repeats(n int) int {
 // TestRun takes programs' parallel-fors, good and bad ones: the result is there
 // when the call returns, with the same bits.
 func TestRun(t *testing.T) {
-	q, k, v := runCase.inputs()
-	want := runCase.run(t, q, k, v, Options{Threads: 1})
+	c := runCase()
+	q, k, v := c.inputs()
+	want := c.run(t, q, k, v, Options{Threads: 1})
 	runs := map[string]func(n int, task func(int)){
 		"one after the other": func(n int, task func(int)) {
 			for i := range n {
@@ -49,12 +60,12 @@ func TestRun(t *testing.T) {
 	}
 	for name, run := range runs {
 		for range repeats(20) {
-			got := runCase.run(t, q, k, v, Options{Threads: 4, Run: run})
+			got := c.run(t, q, k, v, Options{Threads: 4, Run: run})
 			same(t, name, &got, &want)
 		}
 	}
 	n := 0
-	runCase.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
+	c.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
@@ -62,7 +73,7 @@ func TestRun(t *testing.T) {
 
 // TestConcurrentCalls makes calls of several shapes from many goroutines.
 func TestConcurrentCalls(t *testing.T) {
-	cs := []attnCase{runCase, {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: Causal(0), seed: 10}}
+	cs := []attnCase{runCase(), {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: Causal(0), seed: 10}}
 	var wg sync.WaitGroup
 	for x := range cs {
 		q, k, v := cs[x].inputs()
@@ -86,10 +97,11 @@ func TestConcurrentCalls(t *testing.T) {
 
 // TestNoGoroutineLeft counts goroutines after calls on many threads.
 func TestNoGoroutineLeft(t *testing.T) {
-	q, k, v := runCase.inputs()
+	c := runCase()
+	q, k, v := c.inputs()
 	before := runtime.NumGoroutine()
 	for range repeats(10) {
-		runCase.run(t, q, k, v, Options{Threads: 8})
+		c.run(t, q, k, v, Options{Threads: 8})
 	}
 	for range 100 { // one that has signalled its end may need a moment to be gone
 		if runtime.NumGoroutine() <= before {
@@ -106,14 +118,15 @@ func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	q, k, v := runCase.inputs()
-	out := runCase.tensor(1, runCase.h, runCase.lq, runCase.dv, 0)
+	c := runCase()
+	q, k, v := c.inputs()
+	out := c.tensor(1, c.h, c.lq, c.dv, 0)
 	serial := func(n int, task func(int)) {
 		for i := range n {
 			task(i)
 		}
 	}
-	lengths := []int{400}
+	lengths := []int{320}
 	eachTier(t, func(t *testing.T, tier *tier) {
 		for name, o := range map[string]Options{
 			"one thread":   {Threads: 1},
