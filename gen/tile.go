@@ -95,10 +95,13 @@ func (t *tiler) emit(rows int) {
 	t.INCQ(height)
 	t.SHRQ(operand.Imm(1), height)
 	t.Label("last")
-	for h := rows; h > 0; h-- {
+	t.TESTQ(height, height)
+	t.JZ(operand.LabelRef("done"))
+	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
 		t.CMPQ(height, operand.U32(h))
 		t.JE(operand.LabelRef(tileLabel(h)))
 	}
+	t.Label("done")
 	t.ret()
 
 	for h := rows; h > 0; h-- {
@@ -196,6 +199,9 @@ func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
 func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	k, p, b := t.num("k"), t.GP64(), t.slice("b")
 	t.MOVQ(t.a, p)
+	if len(acc) == 1 {
+		t.denseSteps(acc[0], k, p, b, name)
+	}
 	t.SUBQ(operand.Imm(unroll), k)
 	t.JL(operand.LabelRef(name + "fewer"))
 	t.Comment("One step: a row of B times a number of every row of A.")
@@ -214,6 +220,36 @@ func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	t.DECQ(k)
 	t.JNZ(operand.LabelRef(name + "step"))
 	t.Label(name + "done")
+}
+
+// denseSteps emits a loop of eight steps for a single row of A, where its numbers
+// and the rows of B lie one after the other. Such a tile waits for its own chain;
+// the fewer instructions it has, the more of the next call starts meanwhile.
+func (t *tiler) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+	const steps = 8
+	row := t.vectors * t.bytes()
+	t.CMPQ(t.cs, operand.Imm(4))
+	t.JNE(operand.LabelRef(name + "sparse"))
+	t.CMPQ(t.ldb, operand.U32(row))
+	t.JNE(operand.LabelRef(name + "sparse"))
+	t.SUBQ(operand.Imm(steps), k)
+	t.JL(operand.LabelRef(name + "fewdense"))
+	t.align()
+	t.Label(name + "dense")
+	for i := range steps {
+		a := t.vec()
+		t.VBROADCASTSS(at(p, 4*i), a)
+		for v := range acc {
+			t.VFMADD231PS(at(b, i*row+v*t.bytes()), a, acc[v])
+		}
+	}
+	t.ADDQ(operand.U32(4*steps), p)
+	t.ADDQ(operand.U32(steps*row), b)
+	t.SUBQ(operand.Imm(steps), k)
+	t.JGE(operand.LabelRef(name + "dense"))
+	t.Label(name + "fewdense")
+	t.ADDQ(operand.Imm(steps), k)
+	t.Label(name + "sparse")
 }
 
 // step emits one step, and moves p and b to the next.

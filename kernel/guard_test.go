@@ -90,3 +90,37 @@ func casesOf(kernel string) func(w int) []microCase {
 	}
 	panic("no kernel " + kernel)
 }
+
+// TestGuardAttention makes whole calls with every tensor right behind a page that
+// nobody may touch, and right before one: the slices end with the last element
+// that a row needs.
+func TestGuardAttention(t *testing.T) {
+	for _, a := range []*arena{newGuardedArena(t, atStart), newGuardedArena(t, atEnd)} {
+		for _, c := range cases() {
+			if c.layout == gaps || c.seed%2 != 0 {
+				continue
+			}
+			a.slots = a.slots[:0]
+			put := func(name string, t Tensor) Tensor {
+				guarded := a.vector(name, len(t.f32), 0)
+				copy(guarded, t.f32)
+				t.f32 = guarded
+				return t
+			}
+			q, k, v := c.inputs()
+			want := c.contract(q, k, v)
+			if len(q.f32)+len(k.f32)+len(v.f32)+len(want.f32) > regionSize/4 {
+				continue
+			}
+			q, k, v = put("q", q), put("k", k), put("v", v)
+			out := put("out", c.tensor(c.b, c.h, c.lq, c.dv, canary))
+			eachTier(t, func(t *testing.T, tier *tier) {
+				copy(out.f32, filled(len(out.f32), canary))
+				if err := Attention(out, q, k, v, Options{Tier: tier.name, Scale: c.scale, Mask: c.mask, Threads: 1}); err != nil {
+					t.Fatal(err)
+				}
+				same(t, c.String(), &out, &want)
+			})
+		}
+	}
+}

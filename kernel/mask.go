@@ -72,9 +72,6 @@ func single(r rule) Mask {
 	return m
 }
 
-// span is the half-open range [lo, hi) of keys that a row sees.
-type span struct{ lo, hi int }
-
 // span returns what query i of batch row b sees of keys keys.
 func (r *rule) span(b, i, keys int) span {
 	switch r.kind {

@@ -53,8 +53,9 @@ type panelKernels struct {
 	mask func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
 
 	// softmax turns n rows of scores into weights in place:
-	// p = exp2(s - max[lane]), with 0 for a max of -Inf; sum[lane] is written:
-	// the sum of p, j ascending, from +0.
+	// p = exp2(s - z), z = max[lane], or 0 where that is -Inf (so that hidden
+	// scores give 0 and a NaN stays one). sum[lane] is written: the sum of p,
+	// j ascending, from +0.
 	softmax func(s []float32, ld, n int, max, sum []float32)
 
 	// fold merges the statistics of a block into the running ones and hands
@@ -74,9 +75,10 @@ type panelKernels struct {
 	pack func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)
 
 	// unpack finishes a panel and transposes it back into rows:
-	// dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), inv = 1/sum[lane], or 0 for
-	// a sum of 0; for the first n lanes; off repeats its n-th entry after that
-	// (and a row may be written more than once, with equal bits). Bit lane of the result tells that
-	// the row holds a NaN; bits from n on mean nothing.
+	// dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), x < d, inv = 1/sum[lane], or 0
+	// for a sum of 0; for the first n lanes. off repeats its n-th entry after
+	// that; the lanes from n on may hold anything, and what of them is written
+	// to that row on the way is overwritten by the n-th lane. Bit lane of the
+	// result tells that the row holds a NaN; bits from n on mean nothing.
 	unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 }

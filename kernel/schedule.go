@@ -41,11 +41,11 @@ func (j *job) plan(t *tier, threads int) {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	// float64 holds the product of any sizes that fit memory.
-	fmas := float64(j.units()) * float64(j.rows()) * float64(j.keys()) * float64(j.d()+j.dv())
-	threads = min(threads, 1+int(min(fmas/threadFMAs, 1<<16)))
 	wanted := 1 // tasks
 	if threads > 1 {
+		// float64 holds the product of any sizes that fit memory.
+		fmas := float64(j.units()) * float64(j.rows()) * float64(j.keys()) * float64(j.d()+j.dv())
+		threads = min(threads, 1+int(min(fmas/threadFMAs, 1<<16)))
 		wanted = tasksPerThread * threads
 	}
 

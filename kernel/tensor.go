@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // DType is the element type of a Tensor.
 type DType uint8
@@ -79,18 +82,18 @@ func (t *Tensor) at(b, h, l int) int {
 }
 
 // extent returns the number of elements from the first to the last one that
-// the view can touch, saturated at math.MaxInt. Dimensions and strides are
-// known to be non-negative.
+// the view can touch, saturated at math.MaxInt. Its dimensions, and the strides
+// along those of more than one, are known to be non-negative.
 func (t *Tensor) extent() int {
 	n := t.shape[3]
 	for i, s := range t.stride {
-		if t.shape[i] == 0 {
+		switch t.shape[i] {
+		case 0:
 			return 0
+		case 1: // the stride does not matter
+		default:
+			n = addSat(n, mulSat(t.shape[i]-1, s))
 		}
-		n = addSat(n, mulSat(t.shape[i]-1, s))
-	}
-	if t.shape[3] == 0 {
-		return 0
 	}
 	return n
 }
@@ -98,13 +101,14 @@ func (t *Tensor) extent() int {
 // mulSat multiplies non-negative ints, saturated at math.MaxInt: a size that
 // overflows fits no slice. A negative factor gives -1, which no check accepts.
 func mulSat(a, b int) int {
-	switch {
-	case a < 0 || b < 0:
+	if a < 0 || b < 0 {
 		return -1
-	case a != 0 && b > math.MaxInt/a:
+	}
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi != 0 || lo > math.MaxInt {
 		return math.MaxInt
 	}
-	return a * b
+	return int(lo)
 }
 
 // addSat adds like mulSat multiplies.

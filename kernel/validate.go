@@ -12,9 +12,13 @@ import (
 func validate(out, q, k, v *Tensor, opts *Options) error {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"q", "k", "v", "out"}
+	var extents [4]int
 	for i, t := range [...]*Tensor{q, k, v, out} {
 		if err := t.check(names[i]); err != nil {
 			return err
+		}
+		if extents[i] = t.extent(); extents[i] > len(t.f32) {
+			return &ArgumentError{names[i], t.describe(), fmt.Sprintf("a slice of at least %s elements", sizeString(extents[i]))}
 		}
 	}
 	if err := checkShapes(out, q, k, v); err != nil {
@@ -24,15 +28,14 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 		return err
 	}
 	for i, t := range [...]*Tensor{q, k, v} {
-		if out.overlaps(t) {
+		if overlap(out.f32[:extents[3]], t.f32[:extents[i]]) {
 			return &ArgumentError{"out", "memory that overlaps " + names[i], "memory of its own"}
 		}
 	}
 	return opts.check(q.shape[0], k.shape[2])
 }
 
-// check reports dimensions and strides that are not valid by themselves or that
-// leave the slice.
+// check reports dimensions and strides that are not valid by themselves.
 func (t *Tensor) check(name string) error {
 	for _, n := range t.shape[:3] {
 		if n < 0 {
@@ -46,9 +49,6 @@ func (t *Tensor) check(name string) error {
 		if s < 0 && t.shape[i] > 1 {
 			return &ArgumentError{name, t.describe(), "no negative stride"}
 		}
-	}
-	if n := t.extent(); n > len(t.f32) {
-		return &ArgumentError{name, t.describe(), fmt.Sprintf("a slice of at least %s elements", sizeString(n))}
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (t *Tensor) checkDistinct() error {
 	if slices.Contains(t.shape[:], 0) {
 		return nil
 	}
-	order := [3]int{0, 1, 2}
-	slices.SortFunc(order[:], func(x, y int) int { return t.stride[x] - t.stride[y] })
+	order := [3]int{2, 1, 0}
+	slices.SortStableFunc(order[:], func(x, y int) int { return t.stride[x] - t.stride[y] })
 	inner := t.shape[3]
 	for _, i := range order {
 		if t.shape[i] == 1 {
@@ -104,17 +104,14 @@ func (t *Tensor) checkDistinct() error {
 	return nil
 }
 
-// overlaps tells whether the memory from the first to the last element of t
-// meets that of u.
-func (t *Tensor) overlaps(u *Tensor) bool {
-	n, m := t.extent(), u.extent()
-	if n == 0 || m == 0 {
+// overlap tells whether two slices share memory.
+func overlap(x, y []float32) bool {
+	if len(x) == 0 || len(y) == 0 {
 		return false
 	}
-	p := uintptr(unsafe.Pointer(unsafe.SliceData(t.f32)))
-	r := uintptr(unsafe.Pointer(unsafe.SliceData(u.f32)))
-	const size = unsafe.Sizeof(float32(0))
-	return p < r+uintptr(m)*size && r < p+uintptr(n)*size
+	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
+	const size = unsafe.Sizeof(x[0])
+	return p < q+uintptr(len(y))*size && q < p+uintptr(len(x))*size
 }
 
 func (o *Options) check(batch, keys int) error {

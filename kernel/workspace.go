@@ -20,9 +20,10 @@ type workspace struct {
 // A panel is a set of rows of one unit with all that is kept of them from block
 // to block.
 type panel struct {
-	kern   *panelKernels
-	unit   unit
-	row, n int // first row in the unit, number of rows ≤ lanes
+	kern        *panelKernels
+	unit        unit
+	row, n      int // first row in the unit, number of rows ≤ lanes
+	query, head int // of the first row; head within its group
 
 	q []float32 // Q̂ᵀ [D][lanes]
 	o []float32 // Oᵀ [Dv][lanes]

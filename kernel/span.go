@@ -1,0 +1,19 @@
+package kernel
+
+// span is the half-open range [lo, hi) of keys that a row sees.
+type span struct{ lo, hi int }
+
+// and returns the intersection, with hi = lo where it is empty.
+func (s span) and(t span) span {
+	lo, hi := max(s.lo, t.lo), min(s.hi, t.hi)
+	return span{lo, max(lo, hi)}
+}
+
+// around returns the smallest span that holds both; s may be the inverted span
+// {keys, 0}, which holds nothing.
+func (s span) around(t span) span {
+	if t.lo >= t.hi {
+		return s
+	}
+	return span{min(s.lo, t.lo), max(s.hi, t.hi)}
+}
