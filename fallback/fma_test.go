@@ -195,9 +195,10 @@ func TestFMAParts(t *testing.T) {
 	}
 }
 
-// FMA inlined with operands that lie in memory or are products: a compiler that
-// merges loads into multiplications and additions may fuse nothing then, or the
-// wrong product.
+// FMA inlined, where the compiler sees what its operands are and may choose
+// another instruction: operands in memory, negated, constant, equal, converted,
+// products themselves, shared by two, results that are negated or multiplied.
+// Everything is compared with the emulation, which is not inlined.
 func TestFMAOperands(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 10))
 	n := rounds()
@@ -205,38 +206,218 @@ func TestFMAOperands(t *testing.T) {
 	for _, s := range [][]float32{x, y, z, u} {
 		fill(r, s)
 	}
-	check := func(what string, got []float32, want func(i int) float32) {
+	for i := range n {
+		switch i % 8 {
+		case 0: // the rounding of x·y is all there is
+			z[i] = -mul(x[i], y[i])
+		case 1, 2: // x·y is exact, and the sum 0: its sign tells negated forms apart
+			x[i], y[i] = float32(r.IntN(1<<12)-1<<11), float32(r.IntN(1<<12)-1<<11)
+			z[i] = mul(x[i], y[i])
+			if i%8 == 2 {
+				z[i] = -z[i]
+			}
+		case 3:
+			x[i], z[i] = 0, negZero
+		}
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = float64(z[i]) * (1 + 0x1p-30)
+	}
+
+	got := make([]float32, n)
+	check := func(what string, want func(i int) float32) {
+		t.Helper()
 		for i := range got {
 			if w := want(i); !same(got[i], w) {
-				t.Fatalf("%s of %x, %x, %x, %x = %x, want %x", what, x[i], y[i], z[i], u[i], got[i], w)
+				t.Errorf("%s of %x, %x, %x, %x = %x, want %x", what, x[i], y[i], z[i], u[i], got[i], w)
+				return
 			}
 		}
 	}
-	got := make([]float32, n)
+
 	for i := range got {
 		got[i] = FMA(x[i], y[i], z[i])
 	}
-	check("FMA(x, y, z)", got, func(i int) float32 { return fmaEmulated(x[i], y[i], z[i]) })
+	check("FMA(x, y, z)", func(i int) float32 { return emulated(x[i], y[i], z[i]) })
 	for i := range got {
-		got[i] = FMA(x[i], y[i], float32(z[i]*u[i]))
+		got[i] = x[i]
+		got[i] = FMA(y[i], got[i], z[i])
 	}
-	check("FMA(x, y, z·u)", got, func(i int) float32 { return fmaEmulated(x[i], y[i], mul(z[i], u[i])) })
-	for i := range got {
-		got[i] = FMA(-x[i], y[i], -z[i]) + FMA(x[i], y[i], u[i])
-	}
-	check("FMA(-x, y, -z) + FMA(x, y, u)", got, func(i int) float32 {
-		return fmaEmulated(-x[i], y[i], -z[i]) + fmaEmulated(x[i], y[i], u[i])
-	})
-	for i := range got {
-		got[i] = FMA(x[i], 0.7, z[i])
-	}
-	check("FMA(x, 0.7, z)", got, func(i int) float32 { return fmaEmulated(x[i], 0.7, z[i]) })
+	check("FMA(y, x, z)", func(i int) float32 { return emulated(x[i], y[i], z[i]) })
 	copy(got, z)
 	for i := range got {
 		got[i] = FMA(x[i], y[i], got[i])
 	}
-	check("FMA in place", got, func(i int) float32 { return fmaEmulated(x[i], y[i], z[i]) })
+	check("FMA in place", func(i int) float32 { return emulated(x[i], y[i], z[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], x[i], z[i])
+	}
+	check("FMA(x, x, z)", func(i int) float32 { return emulated(x[i], x[i], z[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], x[i])
+	}
+	check("FMA(x, y, x)", func(i int) float32 { return emulated(x[i], y[i], x[i]) })
+
+	// Negated: instructions that subtract or negate get the sign of a sum of 0
+	// wrong unless they are the right ones.
+	for i := range got {
+		got[i] = FMA(-x[i], y[i], z[i])
+	}
+	check("FMA(-x, y, z)", func(i int) float32 { return emulated(neg(x[i]), y[i], z[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], -z[i])
+	}
+	check("FMA(x, y, -z)", func(i int) float32 { return emulated(x[i], y[i], neg(z[i])) })
+	for i := range got {
+		got[i] = FMA(-x[i], y[i], -z[i])
+	}
+	check("FMA(-x, y, -z)", func(i int) float32 { return emulated(neg(x[i]), y[i], neg(z[i])) })
+	for i := range got {
+		got[i] = -FMA(x[i], y[i], z[i])
+	}
+	check("-FMA(x, y, z)", func(i int) float32 { return neg(emulated(x[i], y[i], z[i])) })
+	for i := range got {
+		got[i] = -FMA(x[i], -y[i], z[i])
+	}
+	check("-FMA(x, -y, z)", func(i int) float32 { return neg(emulated(x[i], neg(y[i]), z[i])) })
+
+	// Products beside the one to fuse.
+	for i := range got {
+		got[i] = FMA(x[i], y[i], float32(z[i]*u[i]))
+	}
+	check("FMA(x, y, z·u)", func(i int) float32 { return emulated(x[i], y[i], mul(z[i], u[i])) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], -float32(x[i]*y[i]))
+	}
+	check("FMA(x, y, -x·y)", func(i int) float32 { return emulated(x[i], y[i], neg(mul(x[i], y[i]))) })
+	for i := range got {
+		got[i] = FMA(float32(z[i]*u[i]), y[i], x[i])
+	}
+	check("FMA(z·u, y, x)", func(i int) float32 { return emulated(mul(z[i], u[i]), y[i], x[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], z[i]) + FMA(x[i], y[i], u[i])
+	}
+	check("FMA(x, y, z) + FMA(x, y, u)", func(i int) float32 {
+		return emulated(x[i], y[i], z[i]) + emulated(x[i], y[i], u[i])
+	})
+	for i := range got {
+		got[i] = float32(FMA(x[i], y[i], z[i])*u[i]) + float32(x[i]*y[i])
+	}
+	check("FMA(x, y, z)·u + x·y, not fused", func(i int) float32 {
+		return mul(emulated(x[i], y[i], z[i]), u[i]) + mul(x[i], y[i])
+	})
+	for i := range got {
+		got[i] = FMA(FMA(x[i], y[i], z[i]), y[i], u[i])
+	}
+	check("FMA(FMA(x, y, z), y, u)", func(i int) float32 {
+		return emulated(emulated(x[i], y[i], z[i]), y[i], u[i])
+	})
+
+	// Constants.
+	for i := range got {
+		got[i] = FMA(x[i], 0.7, z[i])
+	}
+	check("FMA(x, 0.7, z)", func(i int) float32 { return emulated(x[i], 0.7, z[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], 0.7)
+	}
+	check("FMA(x, y, 0.7)", func(i int) float32 { return emulated(x[i], y[i], 0.7) })
+	for i := range got {
+		got[i] = FMA(0.7, x[i], 0.3)
+	}
+	check("FMA(0.7, x, 0.3)", func(i int) float32 { return emulated(0.7, x[i], 0.3) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], 0)
+	}
+	check("FMA(x, y, 0)", func(i int) float32 { return emulated(x[i], y[i], 0) })
+	for i := range got {
+		got[i] = FMA(x[i], 2, z[i]) + FMA(x[i], 1, u[i]) + FMA(x[i], -1, z[i])
+	}
+	check("FMA(x, 2, z) + FMA(x, 1, u) + FMA(x, -1, z)", func(i int) float32 {
+		return emulated(x[i], 2, z[i]) + emulated(x[i], 1, u[i]) + emulated(x[i], -1, z[i])
+	})
+
+	// Conversions, where registers may hold more bits than a float32 has.
+	for i := range got {
+		got[i] = FMA(x[i], float32(v[i]), u[i])
+	}
+	check("FMA(x, float32(v), u)", func(i int) float32 { return emulated(x[i], narrow(v[i]), u[i]) })
+	for i := range got {
+		got[i] = FMA(x[i], y[i], float32(v[i]))
+	}
+	check("FMA(x, y, float32(v))", func(i int) float32 { return emulated(x[i], y[i], narrow(v[i])) })
+	for i := range got {
+		got[i] = float32(float64(FMA(x[i], y[i], z[i])) * v[i])
+	}
+	check("float64(FMA(x, y, z))·v", func(i int) float32 {
+		return narrow(float64(emulated(x[i], y[i], z[i])) * v[i])
+	})
+	for i := range got {
+		got[i] = FMA(float32(i-n/2), y[i], float32(i%1000))
+	}
+	check("FMA(float32(i), y, float32(i))", func(i int) float32 {
+		return emulated(float32(i-n/2), y[i], float32(i%1000))
+	})
+
+	// A chain, whose sum stays in a register, and more of them than registers.
+	for i := 0; i < n; i += 100 {
+		var acc [40]float32
+		end := min(i+100, n)
+		for j := i; j < end; j++ {
+			for a := range acc {
+				acc[a] = FMA(x[j], u[(j+a)%n], acc[a])
+			}
+		}
+		sum := float32(0)
+		for j := i; j < end; j++ {
+			sum = FMA(x[j], u[j], sum)
+		}
+		for a := range acc {
+			want := float32(0)
+			for j := i; j < end; j++ {
+				want = emulated(x[j], u[(j+a)%n], want)
+			}
+			if !same(acc[a], want) || a == 0 && !same(sum, want) {
+				t.Fatalf("a chain from %d, %d: %x and %x, want %x", i, a, acc[a], sum, want)
+			}
+		}
+	}
 }
+
+// TestFMAOnce: x·y + z with both products rounded is something else, in two
+// of five cases of random operands: that the tests above find it is no luck.
+func TestFMAOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 11))
+	n, twice := rounds(), 0
+	for range n {
+		x, y := random(r, 0), random(r, 0)
+		z := random(r, 0)
+		once := FMA(x, y, z)
+		if !same(once, bigFMA(x, y, z)) {
+			t.Fatalf("FMA(%x, %x, %x) = %x, want %x", x, y, z, once, bigFMA(x, y, z))
+		}
+		if !same(once, mul(x, y)+z) {
+			twice++
+		}
+	}
+	if twice < n/10 {
+		t.Errorf("rounding twice differs in %d of %d cases only", twice, n)
+	}
+	t.Logf("rounding twice differs in %.0f%% of the cases", 100*float64(twice)/float64(n))
+}
+
+// The functions below are steps that no compiler can merge with their
+// neighbours.
+
+//go:noinline
+func emulated(x, y, z float32) float32 { return fmaEmulated(x, y, z) }
+
+//go:noinline
+func neg(x float32) float32 { return -x }
+
+//go:noinline
+func narrow(x float64) float32 { return float32(x) }
 
 //go:noinline
 func mul(x, y float32) float32 { return x * y }

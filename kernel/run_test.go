@@ -1,10 +1,9 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,13 +12,33 @@ import (
 	"time"
 )
 
-var runCase = attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+// runCase is enough work for four threads; with -short not for more.
+func runCase() attnCase {
+	if quick() {
+		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: Causal(300), seed: 7}
+	}
+	return attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+}
+
+// quick tells that the tests may run on an emulator: -short, and no race
+// detector, which is to see many calls meet.
+func quick() bool { return testing.Short() && !raceEnabled }
+
+// repeats is how often a test does over what goes wrong rarely, if ever: n
+// times, and a few when quick.
+func repeats(n int) int {
+	if quick() {
+		return max(n/6, 2)
+	}
+	return n
+}
 
 // TestRun takes programs' parallel-fors, good and bad ones: the result is there
 // when the call returns, with the same bits.
 func TestRun(t *testing.T) {
-	q, k, v := runCase.inputs()
-	want := runCase.run(t, q, k, v, Options{Threads: 1})
+	c := runCase()
+	q, k, v := c.inputs()
+	want := c.run(t, q, k, v, Options{Threads: 1})
 	runs := map[string]func(n int, task func(int)){
 		"one after the other": func(n int, task func(int)) {
 			for i := range n {
@@ -41,14 +60,14 @@ func TestRun(t *testing.T) {
 		},
 	}
 	for name, run := range runs {
-		for range 20 {
-			got := runCase.run(t, q, k, v, Options{Threads: 4, Run: run})
+		for range repeats(20) {
+			got := c.run(t, q, k, v, Options{Threads: 4, Run: run})
 			same(t, name, &got, &want)
 		}
 	}
 	var kept []func(int)
 	for range 20 {
-		got := runCase.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) {
+		got := c.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) {
 			for _, late := range kept { // of calls that are over, or of this one
 				late(0)
 			}
@@ -59,7 +78,7 @@ func TestRun(t *testing.T) {
 		kept[0](1)
 	}
 	n := 0
-	runCase.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
+	c.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
@@ -68,10 +87,11 @@ func TestRun(t *testing.T) {
 // TestLateTask calls the task of a call that is over all the time, against the
 // rules of Options.Run, while other calls use the same job: no harm is done.
 func TestLateTask(t *testing.T) {
-	q, k, v := runCase.inputs()
-	want := runCase.run(t, q, k, v, Options{Threads: 1})
+	c := runCase()
+	q, k, v := c.inputs()
+	want := c.run(t, q, k, v, Options{Threads: 1})
 	var late func(int)
-	runCase.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) { late = task }})
+	c.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) { late = task }})
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -79,8 +99,8 @@ func TestLateTask(t *testing.T) {
 			late(0)
 		}
 	})
-	for i := range 40 {
-		got := runCase.run(t, q, k, v, Options{Threads: 1 + i%3})
+	for i := range repeats(40) {
+		got := c.run(t, q, k, v, Options{Threads: 1 + i%3})
 		same(t, "with a late task", &got, &want)
 	}
 	stop.Store(true)
@@ -89,14 +109,14 @@ func TestLateTask(t *testing.T) {
 
 // TestConcurrentCalls makes calls of several shapes from many goroutines.
 func TestConcurrentCalls(t *testing.T) {
-	cs := []attnCase{runCase, {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: Causal(0), seed: 10}}
+	cs := []attnCase{runCase(), {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: Causal(0), seed: 10}}
 	var wg sync.WaitGroup
 	for x := range cs {
 		q, k, v := cs[x].inputs()
 		want := cs[x].run(t, q, k, v, Options{Threads: 1})
 		for g := range 4 {
 			wg.Go(func() {
-				for range 8 {
+				for range repeats(8) {
 					out := cs[x].tensor(cs[x].b, cs[x].h, cs[x].lq, cs[x].dv, canary)
 					if err := Attention(out, q, k, v, Options{Scale: cs[x].scale, Mask: cs[x].mask, Threads: 1 + g}); err != nil {
 						t.Error(err)
@@ -113,10 +133,11 @@ func TestConcurrentCalls(t *testing.T) {
 
 // TestNoGoroutineLeft counts goroutines after calls on many threads.
 func TestNoGoroutineLeft(t *testing.T) {
-	q, k, v := runCase.inputs()
+	c := runCase()
+	q, k, v := c.inputs()
 	before := runtime.NumGoroutine()
-	for range 10 {
-		runCase.run(t, q, k, v, Options{Threads: 8})
+	for range repeats(10) {
+		c.run(t, q, k, v, Options{Threads: 8})
 	}
 	for range 100 { // one that has signalled its end may need a moment to be gone
 		if runtime.NumGoroutine() <= before {
@@ -133,14 +154,15 @@ func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	q, k, v := runCase.inputs()
-	out := runCase.tensor(1, runCase.h, runCase.lq, runCase.dv, 0)
+	c := runCase()
+	q, k, v := c.inputs()
+	out := c.tensor(1, c.h, c.lq, c.dv, 0)
 	serial := func(n int, task func(int)) {
 		for i := range n {
 			task(i)
 		}
 	}
-	lengths := []int{400}
+	lengths := []int{320}
 	eachTier(t, func(t *testing.T, tier *tier) {
 		for name, o := range map[string]Options{
 			"one thread":   {Threads: 1},
@@ -150,7 +172,7 @@ func TestNoAllocations(t *testing.T) {
 		} {
 			o.Tier = tier.name
 			mask := o.Mask
-			if n := testing.AllocsPerRun(20, func() {
+			if n := testing.AllocsPerRun(repeats(20), func() {
 				o.Mask = Causal(300).And(mask)
 				if err := Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
@@ -185,47 +207,47 @@ func TestWorkspaceBound(t *testing.T) {
 	})
 }
 
-// TestTierVariable runs this test binary with ATTN_TIER set.
+// TestTierVariable makes the first call of a program anew with every value of
+// ATTN_TIER: the empty one, those of this build and one that no build knows.
 func TestTierVariable(t *testing.T) {
-	if os.Getenv("ATTN_TEST_CHILD") != "" {
+	defer func(f func() (*tier, error)) { defaultTier = f }(defaultTier)
+	start := func(value string) (string, error) {
+		t.Setenv("ATTN_TIER", value)
+		defaultTier = sync.OnceValues(chooseTier)
 		out, q, k, v := good()
 		err := Attention(out, q, k, v, Options{})
-		var te *TierError
+		if e := Attention(out, q, k, v, Options{Tier: "generic"}); e != nil {
+			t.Errorf("ATTN_TIER=%s: a call that names its tier: %v", value, e)
+		}
+		t.Setenv("ATTN_TIER", "changed later")
 		for _, info := range Tiers() {
 			if info.Default {
-				fmt.Printf("default=%s\n", info.Name)
+				return info.Name, err
 			}
 		}
-		fmt.Printf("error=%v typed=%v\n", err, errors.As(err, &te))
-		fmt.Printf("explicit=%v\n", Attention(out, q, k, v, Options{Tier: "generic"}))
-		return
+		return "", err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Skip(err)
-	}
-	child := func(tier string) string {
-		cmd := exec.Command(exe, "-test.run=^TestTierVariable$", "-test.v")
-		cmd.Env = append(os.Environ(), "ATTN_TEST_CHILD=1", "ATTN_TIER="+tier)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Skipf("cannot run itself here: %v", err)
-		}
-		return string(out)
-	}
-	expect := func(out string, lines ...string) {
-		t.Helper()
-		for _, l := range lines {
-			if !strings.Contains(out, l) {
-				t.Errorf("no %q in:\n%s", l, out)
-			}
+	refused := func(value, why string) {
+		def, err := start(value)
+		var te *TierError
+		if !errors.As(err, &te) || def != "" || !strings.Contains(err.Error(), fmt.Sprintf("ATTN_TIER: tier %q: %s", value, why)) {
+			t.Errorf("ATTN_TIER=%s: default %q, error %v; want none and a TierError: %s", value, def, err, why)
 		}
 	}
-	expect(child("generic"), "default=generic\n", "error=<nil>")
-	expect(child("sse9"), `error=attn: ATTN_TIER: tier "sse9": unknown`, "typed=true", "explicit=<nil>")
+	chosen := func(value, want string) {
+		if def, err := start(value); err != nil || def != want {
+			t.Errorf("ATTN_TIER=%s: default %q, error %v; want %q", value, def, err, want)
+		}
+	}
+	best := ""
 	for _, info := range Tiers() {
-		if !info.Runs {
-			expect(child(info.Name), "cannot run", "typed=true", "explicit=<nil>")
+		if info.Runs {
+			chosen(info.Name, info.Name)
+			best = cmp.Or(best, info.Name)
+		} else {
+			refused(info.Name, "cannot run: "+info.Reason)
 		}
 	}
+	chosen("", best)
+	refused("sse9", "unknown")
 }

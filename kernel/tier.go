@@ -54,8 +54,11 @@ func tierFor(name string) (*tier, error) {
 	return namedTier(name, "Options.Tier")
 }
 
-// defaultTier is the one that ATTN_TIER names, or else the best that runs.
-var defaultTier = sync.OnceValues(func() (*tier, error) {
+// defaultTier is what chooseTier said when it was first needed.
+var defaultTier = sync.OnceValues(chooseTier)
+
+// chooseTier returns the tier that ATTN_TIER names, or else the best that runs.
+func chooseTier() (*tier, error) {
 	if name := os.Getenv("ATTN_TIER"); name != "" {
 		return namedTier(name, "ATTN_TIER")
 	}
@@ -65,7 +68,7 @@ var defaultTier = sync.OnceValues(func() (*tier, error) {
 		}
 	}
 	panic("attn: generic runs everywhere")
-})
+}
 
 func namedTier(name, source string) (*tier, error) {
 	for i := range tiers {

@@ -1,0 +1,10 @@
+module github.com/attn-go/attn/tools
+
+go 1.26.0
+
+tool github.com/tetratelabs/wazero/cmd/wazero
+
+require (
+	github.com/tetratelabs/wazero v1.12.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
