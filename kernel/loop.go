@@ -63,7 +63,7 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 	used := 0
 	for x := range panels {
 		p := &panels[x]
-		p.keys = p.seen.and(span{lo, lo + blockKeys})
+		p.keys = p.seen.and(span{lo, addSat(lo, blockKeys)})
 		n := (p.keys.hi - p.keys.lo) * p.kern.lanes
 		if x > 0 && used+n > min(batchFloats, len(w.scores)) {
 			return x
