@@ -31,10 +31,6 @@ const (
 	// tasksPerThread is how many tasks a thread should find at least, so that
 	// no thread waits long for the last ones.
 	tasksPerThread = 4
-
-	// threadFMAs is the work below which one more thread costs more than it
-	// gains: about 20 µs.
-	threadFMAs = 1 << 20
 )
 
 func (j *job) plan(t *tier, threads int) {
@@ -45,7 +41,7 @@ func (j *job) plan(t *tier, threads int) {
 	if threads > 1 {
 		// float64 holds the product of any sizes that fit memory.
 		fmas := float64(j.units()) * float64(j.rows()) * float64(j.keys()) * float64(j.d()+j.dv())
-		threads = min(threads, 1+int(min(fmas/threadFMAs, 1<<16)))
+		threads = min(threads, 1+int(min(fmas/float64(t.threadFMAs), 1<<16)))
 		wanted = tasksPerThread * threads
 	}
 

@@ -19,6 +19,10 @@ type tier struct {
 	// first; main is the width that fills a matrix best.
 	panels []panelKernels
 	main   func() int
+
+	// threadFMAs is the work below which one more thread costs more than it
+	// gains, some 20 to 40 µs: waking one takes that long.
+	threadFMAs int
 }
 
 // tiers lists all tiers of this architecture, best first. The last, generic,

@@ -23,7 +23,8 @@ func archTiers() []tier {
 				avx512(48, asm.Tile3AVX512, asm.TileMax3AVX512, asm.TileFold3AVX512),
 				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
 			},
-			main: mainAVX512,
+			main:       mainAVX512,
+			threadFMAs: 2 << 20,
 		},
 		{
 			name:  "avx2",
@@ -33,7 +34,8 @@ func archTiers() []tier {
 				avx2(16, asm.Tile2AVX2, asm.TileMax2AVX2, asm.TileFold2AVX2),
 				avx2(24, asm.Tile3AVX2, asm.TileMax3AVX2, asm.TileFold3AVX2),
 			},
-			main: func() int { return 16 },
+			main:       func() int { return 16 },
+			threadFMAs: 2 << 20,
 		},
 	}
 }

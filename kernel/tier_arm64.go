@@ -17,7 +17,8 @@ func archTiers() []tier {
 			neon(8, asm.Tile2NEON, asm.TileMax2NEON, asm.TileFold2NEON),
 			neon(12, asm.Tile3NEON, asm.TileMax3NEON, asm.TileFold3NEON),
 		},
-		main: func() int { return 12 },
+		main:       func() int { return 12 },
+		threadFMAs: 1 << 19,
 	}}
 }
 

@@ -19,6 +19,7 @@ func genericTier() tier {
 			pack:     fallback.Pack,
 			unpack:   fallback.Unpack,
 		}},
-		main: func() int { return fallback.Lanes },
+		main:       func() int { return fallback.Lanes },
+		threadFMAs: 1 << 15,
 	}
 }
