@@ -119,7 +119,7 @@ tile12zero:
 	JL   tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS      (R15), Y12
@@ -299,7 +299,7 @@ tile11zero:
 	JL   tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS      (R15), Y11
@@ -469,7 +469,7 @@ tile10zero:
 	JL   tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS      (R15), Y10
@@ -627,7 +627,7 @@ tile9zero:
 	JL   tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS      (R15), Y9
@@ -774,7 +774,7 @@ tile8zero:
 	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R15), Y8
@@ -909,7 +909,7 @@ tile7zero:
 	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R15), Y7
@@ -1035,7 +1035,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R15), Y6
@@ -1149,7 +1149,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R15), Y5
@@ -1252,7 +1252,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R15), Y4
@@ -1343,7 +1343,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R15), Y3
@@ -1424,7 +1424,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R15), Y2
@@ -1495,7 +1495,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Y1
@@ -1527,7 +1527,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Y1
@@ -1646,7 +1646,7 @@ tile12:
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS      (R15), Y12
@@ -1811,7 +1811,7 @@ tile11:
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS      (R15), Y11
@@ -1967,7 +1967,7 @@ tile10:
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS      (R15), Y10
@@ -2112,7 +2112,7 @@ tile9:
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS      (R15), Y9
@@ -2247,7 +2247,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R15), Y8
@@ -2371,7 +2371,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R15), Y7
@@ -2487,7 +2487,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R15), Y6
@@ -2592,7 +2592,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R15), Y5
@@ -2687,7 +2687,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R15), Y4
@@ -2771,7 +2771,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R15), Y3
@@ -2846,7 +2846,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R15), Y2
@@ -2912,7 +2912,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Y1
@@ -2944,7 +2944,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Y1
@@ -3068,7 +3068,7 @@ tile12:
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS      (R15), Y12
@@ -3256,7 +3256,7 @@ tile11:
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS      (R15), Y11
@@ -3433,7 +3433,7 @@ tile10:
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS      (R15), Y10
@@ -3597,7 +3597,7 @@ tile9:
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS      (R15), Y9
@@ -3749,7 +3749,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R15), Y8
@@ -3888,7 +3888,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R15), Y7
@@ -4017,7 +4017,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R15), Y6
@@ -4133,7 +4133,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R15), Y5
@@ -4237,7 +4237,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R15), Y4
@@ -4328,7 +4328,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R15), Y3
@@ -4408,7 +4408,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R15), Y2
@@ -4477,7 +4477,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Y1
@@ -4509,7 +4509,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Y1
@@ -4646,7 +4646,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Y12
@@ -4797,7 +4797,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Y10
@@ -4931,7 +4931,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Y8
@@ -5047,7 +5047,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Y6
@@ -5147,7 +5147,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Y4
@@ -5231,7 +5231,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Y2
@@ -5271,7 +5271,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Y2
@@ -5379,7 +5379,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Y12
@@ -5524,7 +5524,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Y10
@@ -5653,7 +5653,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Y8
@@ -5765,7 +5765,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Y6
@@ -5862,7 +5862,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Y4
@@ -5944,7 +5944,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Y2
@@ -5984,7 +5984,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Y2
@@ -6100,7 +6100,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Y12
@@ -6266,7 +6266,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Y10
@@ -6412,7 +6412,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Y8
@@ -6537,7 +6537,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Y6
@@ -6643,7 +6643,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Y4
@@ -6730,7 +6730,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Y2
@@ -6770,7 +6770,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Y2
@@ -6907,7 +6907,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R11), Y12
@@ -7048,7 +7048,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R11), Y9
@@ -7167,7 +7167,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R11), Y6
@@ -7264,7 +7264,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R9
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R10), Y3
@@ -7312,7 +7312,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R10), Y3
@@ -7419,7 +7419,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R11), Y12
@@ -7559,7 +7559,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R11), Y9
@@ -7678,7 +7678,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R11), Y6
@@ -7776,7 +7776,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R9
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R10), Y3
@@ -7824,7 +7824,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R10), Y3
@@ -7942,7 +7942,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R11), Y12
@@ -8101,7 +8101,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R11), Y9
@@ -8233,7 +8233,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R11), Y6
@@ -8338,7 +8338,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R9
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R10), Y3
@@ -8386,7 +8386,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R10), Y3
@@ -8556,7 +8556,7 @@ chunk2:
 	MOVQ    DX, R9
 	TESTQ   R9, R9
 	JZ      chunk2done
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 chunk2row:
 	VMOVUPS (R8), Y4
@@ -8628,7 +8628,7 @@ chunk1:
 	MOVQ    DX, R9
 	TESTQ   R9, R9
 	JZ      chunk1done
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 chunk1row:
 	VMOVUPS (R8), Y2
@@ -8858,7 +8858,7 @@ packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
 	MOVQ    DI, R10
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 packfour:
 	MOVQ        (BX), R11
@@ -8930,7 +8930,7 @@ fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
 	MOVQ    DI, R10
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 fewfour:
 	MOVQ           (BX), R11
@@ -9095,7 +9095,7 @@ unpackcolumns:
 	MOVQ    DX, R10
 	MOVQ    AX, R11
 	MOVQ    DI, R12
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 unpackfour:
 	MOVQ   R10, R13
@@ -9194,7 +9194,7 @@ fewcolumns:
 	MOVQ    DX, R10
 	MOVQ    AX, R11
 	MOVQ    DI, R12
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 fewfour:
 	MOVQ   R10, R13
@@ -9348,7 +9348,7 @@ TEXT ·PeakAVX2(SB), NOSPLIT, $0-8
 	VXORPS  Y11, Y11, Y11
 	VXORPS  Y12, Y12, Y12
 	VXORPS  Y13, Y13, Y13
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 	// Every chain twice.
 loop:

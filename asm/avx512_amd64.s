@@ -119,7 +119,7 @@ tile12zero:
 	JL   tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS          (R15), Z12
@@ -263,7 +263,7 @@ tile11zero:
 	JL   tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS          (R15), Z11
@@ -400,7 +400,7 @@ tile10zero:
 	JL   tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS          (R15), Z10
@@ -528,7 +528,7 @@ tile9zero:
 	JL   tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS          (R15), Z9
@@ -648,7 +648,7 @@ tile8zero:
 	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS          (R15), Z8
@@ -759,7 +759,7 @@ tile7zero:
 	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS          (R15), Z7
@@ -864,7 +864,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS          (R15), Z6
@@ -960,7 +960,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS          (R15), Z5
@@ -1048,7 +1048,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS          (R15), Z4
@@ -1127,7 +1127,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS          (R15), Z3
@@ -1199,7 +1199,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS          (R15), Z2
@@ -1264,7 +1264,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Z1
@@ -1296,7 +1296,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Z1
@@ -1415,7 +1415,7 @@ tile12:
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS          (R15), Z12
@@ -1544,7 +1544,7 @@ tile11:
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS          (R15), Z11
@@ -1667,7 +1667,7 @@ tile10:
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS          (R15), Z10
@@ -1782,7 +1782,7 @@ tile9:
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS          (R15), Z9
@@ -1890,7 +1890,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS          (R15), Z8
@@ -1990,7 +1990,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS          (R15), Z7
@@ -2085,7 +2085,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS          (R15), Z6
@@ -2172,7 +2172,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS          (R15), Z5
@@ -2252,7 +2252,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS          (R15), Z4
@@ -2324,7 +2324,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS          (R15), Z3
@@ -2390,7 +2390,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS          (R15), Z2
@@ -2450,7 +2450,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Z1
@@ -2482,7 +2482,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Z1
@@ -2606,7 +2606,7 @@ tile12:
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile12steps:
 	VMOVUPS          (R15), Z12
@@ -2758,7 +2758,7 @@ tile11:
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile11steps:
 	VMOVUPS          (R15), Z11
@@ -2902,7 +2902,7 @@ tile10:
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile10steps:
 	VMOVUPS          (R15), Z10
@@ -3036,7 +3036,7 @@ tile9:
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile9steps:
 	VMOVUPS          (R15), Z9
@@ -3161,7 +3161,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS          (R15), Z8
@@ -3276,7 +3276,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS          (R15), Z7
@@ -3384,7 +3384,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS          (R15), Z6
@@ -3482,7 +3482,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS          (R15), Z5
@@ -3571,7 +3571,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS          (R15), Z4
@@ -3650,7 +3650,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS          (R15), Z3
@@ -3721,7 +3721,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS          (R15), Z2
@@ -3784,7 +3784,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R14), Z1
@@ -3816,7 +3816,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R14), Z1
@@ -3968,7 +3968,7 @@ tile8zero:
 	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z16
@@ -4152,7 +4152,7 @@ tile7zero:
 	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z14
@@ -4321,7 +4321,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z12
@@ -4472,7 +4472,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z10
@@ -4606,7 +4606,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z8
@@ -4722,7 +4722,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z6
@@ -4822,7 +4822,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z4
@@ -4906,7 +4906,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z2
@@ -4946,7 +4946,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z2
@@ -5063,7 +5063,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z16
@@ -5239,7 +5239,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z14
@@ -5401,7 +5401,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z12
@@ -5546,7 +5546,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z10
@@ -5675,7 +5675,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z8
@@ -5787,7 +5787,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z6
@@ -5884,7 +5884,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z4
@@ -5966,7 +5966,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z2
@@ -6006,7 +6006,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z2
@@ -6131,7 +6131,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z16
@@ -6336,7 +6336,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z14
@@ -6523,7 +6523,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z12
@@ -6689,7 +6689,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z10
@@ -6835,7 +6835,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z8
@@ -6960,7 +6960,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z6
@@ -7066,7 +7066,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z4
@@ -7153,7 +7153,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z2
@@ -7193,7 +7193,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z2
@@ -7368,7 +7368,7 @@ tile8zero:
 	JL   tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z24
@@ -7601,7 +7601,7 @@ tile7zero:
 	JL   tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z21
@@ -7813,7 +7813,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z18
@@ -8001,7 +8001,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z15
@@ -8166,7 +8166,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z12
@@ -8307,7 +8307,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z9
@@ -8426,7 +8426,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z6
@@ -8523,7 +8523,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z3
@@ -8571,7 +8571,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z3
@@ -8700,7 +8700,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z24
@@ -8928,7 +8928,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z21
@@ -9136,7 +9136,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z18
@@ -9321,7 +9321,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z15
@@ -9484,7 +9484,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z12
@@ -9624,7 +9624,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z9
@@ -9743,7 +9743,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z6
@@ -9841,7 +9841,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z3
@@ -9889,7 +9889,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z3
@@ -10029,7 +10029,7 @@ tile8:
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile8steps:
 	VMOVUPS      (R13), Z24
@@ -10300,7 +10300,7 @@ tile7:
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile7steps:
 	VMOVUPS      (R13), Z21
@@ -10545,7 +10545,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R13), Z18
@@ -10761,7 +10761,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R13), Z15
@@ -10949,7 +10949,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R13), Z12
@@ -11108,7 +11108,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R13), Z9
@@ -11240,7 +11240,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R13), Z6
@@ -11345,7 +11345,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R12), Z3
@@ -11393,7 +11393,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R12), Z3
@@ -11568,7 +11568,7 @@ tile6zero:
 	JL   tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Z24
@@ -11793,7 +11793,7 @@ tile5zero:
 	JL   tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Z20
@@ -11989,7 +11989,7 @@ tile4zero:
 	JL   tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Z16
@@ -12155,7 +12155,7 @@ tile3zero:
 	JL   tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Z12
@@ -12293,7 +12293,7 @@ tile2zero:
 	JL   tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Z8
@@ -12403,7 +12403,7 @@ tile1zero:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Z4
@@ -12459,7 +12459,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Z4
@@ -12587,7 +12587,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Z24
@@ -12812,7 +12812,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Z20
@@ -13009,7 +13009,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Z16
@@ -13177,7 +13177,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Z12
@@ -13318,7 +13318,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Z8
@@ -13432,7 +13432,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Z4
@@ -13488,7 +13488,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Z4
@@ -13630,7 +13630,7 @@ tile6:
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile6steps:
 	VMOVUPS      (R12), Z24
@@ -13896,7 +13896,7 @@ tile5:
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile5steps:
 	VMOVUPS      (R12), Z20
@@ -14126,7 +14126,7 @@ tile4:
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile4steps:
 	VMOVUPS      (R12), Z16
@@ -14319,7 +14319,7 @@ tile3:
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile3steps:
 	VMOVUPS      (R12), Z12
@@ -14477,7 +14477,7 @@ tile2:
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile2steps:
 	VMOVUPS      (R12), Z8
@@ -14600,7 +14600,7 @@ tile1:
 	JNE     tile1sparse
 	SUBQ    $0x08, R10
 	JL      tile1fewdense
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1dense:
 	VBROADCASTSS (R11), Z4
@@ -14656,7 +14656,7 @@ tile1sparse:
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 tile1steps:
 	VBROADCASTSS (R11), Z4
@@ -14872,7 +14872,7 @@ chunk4:
 	MOVQ      DX, R9
 	TESTQ     R9, R9
 	JZ        chunk4done
-	PCALIGN   $0x20
+	PCALIGN   $0x40
 
 chunk4row:
 	VMOVUPS (R8), Z16
@@ -14977,7 +14977,7 @@ chunk2:
 	MOVQ      DX, R9
 	TESTQ     R9, R9
 	JZ        chunk2done
-	PCALIGN   $0x20
+	PCALIGN   $0x40
 
 chunk2row:
 	VMOVUPS (R8), Z12
@@ -15043,7 +15043,7 @@ chunk1:
 	MOVQ      DX, R9
 	TESTQ     R9, R9
 	JZ        chunk1done
-	PCALIGN   $0x20
+	PCALIGN   $0x40
 
 chunk1row:
 	VMOVUPS (R8), Z10
@@ -15336,7 +15336,7 @@ packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
 	MOVQ    DI, R10
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 packfour:
 	MOVQ         (BX), R11
@@ -15424,7 +15424,7 @@ fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
 	MOVQ    DI, R10
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 fewfour:
 	MOVQ            (BX), R11
@@ -15589,7 +15589,7 @@ unpackcolumns:
 	MOVQ      DX, R10
 	MOVQ      AX, R11
 	MOVQ      DI, R12
-	PCALIGN   $0x20
+	PCALIGN   $0x40
 
 unpackfour:
 	MOVQ   R10, R13
@@ -15704,7 +15704,7 @@ fewcolumns:
 	MOVQ      DX, R10
 	MOVQ      AX, R11
 	MOVQ      DI, R12
-	PCALIGN   $0x20
+	PCALIGN   $0x40
 
 fewfour:
 	MOVQ   R10, R13
@@ -15858,7 +15858,7 @@ TEXT ·PeakAVX512(SB), NOSPLIT, $0-8
 	VXORPS  Z11, Z11, Z11
 	VXORPS  Z12, Z12, Z12
 	VXORPS  Z13, Z13, Z13
-	PCALIGN $0x20
+	PCALIGN $0x40
 
 	// Every chain twice.
 loop:

@@ -107,7 +107,7 @@ func (g *gen) stride(name string) reg.GPVirtual {
 // align aligns the loop that follows, so that its instructions come from as few
 // lines of the instruction cache as possible.
 func (g *gen) align() {
-	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(32)}})
+	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
 }
 
 // at is the memory at a byte offset from a pointer.
