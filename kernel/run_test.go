@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// runCase is enough work for four threads; with -short not for more.
+// runCase is enough work for several threads on any tier.
 func runCase() attnCase {
 	if quick() {
 		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: Causal(300), seed: 7}
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 		kept[0](1)
 	}
 	n := 0
-	c.run(t, q, k, v, Options{Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
+	c.run(t, q, k, v, Options{Tier: "generic", Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
