@@ -23,6 +23,9 @@ const (
 	probeCalls = 20 // per sample: about a millisecond
 )
 
+// vectorFMAs is the number of vector FMAs in one iteration of a probe in assembly.
+const vectorFMAs = 24
+
 // probes holds the probes that run here, widest vectors first.
 type probes []*probe
 

@@ -4,9 +4,6 @@ package main
 
 import "github.com/attn-go/attn/asm"
 
-// vectorFMAs is the number of vector FMAs in one iteration of a probe.
-const vectorFMAs = 24
-
 // vectorProbe returns the probe with a tier's vectors, nil if there is none.
 func vectorProbe(tier string) *probe {
 	if tier == "neon" {

@@ -19,7 +19,6 @@ type gen struct {
 	*build.Context
 	isa
 	consts map[uint32]operand.Mem // broadcast constants in read-only data
-	fn     string                 // name of the function at hand, for labels
 }
 
 // build1 generates the files of one ISA. Nothing is returned unless all of it
@@ -27,17 +26,7 @@ type gen struct {
 func build1(i isa) (asm, stubs []byte, err error) {
 	g := &gen{Context: build.NewContext(), isa: i, consts: map[uint32]operand.Mem{}}
 	g.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
-	for _, shape := range i.tiles() {
-		g.tile(shape, store)
-		g.tile(shape, storeMax)
-		g.tile(shape, storeFold)
-	}
-	g.mask()
-	g.softmax()
-	g.fold()
-	g.pack()
-	g.unpack()
-	g.peak()
+	emitAll(g, i.tiles())
 
 	file, err := g.Result()
 	if err != nil {
@@ -67,11 +56,11 @@ func build1(i isa) (asm, stubs []byte, err error) {
 
 // function starts a function; its name gets the ISA's suffix.
 func (g *gen) function(f function) {
-	g.fn = f.name + g.name()
-	g.Function(g.fn)
+	name := f.name + g.name()
+	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
 	g.SignatureExpr("func" + f.signature)
-	g.Doc(g.fn + " " + f.doc)
+	g.Doc(name + " " + f.doc)
 	g.Pragma("noescape")
 }
 

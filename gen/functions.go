@@ -2,6 +2,32 @@ package main
 
 import "fmt"
 
+// An emitter emits the functions of one ISA into a file.
+type emitter interface {
+	tile(s tileShape, e epilogue)
+	mask()
+	softmax()
+	fold()
+	pack()
+	unpack()
+	peak()
+}
+
+// emitAll emits the functions that every ISA has, in the order of the file.
+func emitAll(e emitter, tiles []tileShape) {
+	for _, s := range tiles {
+		e.tile(s, store)
+		e.tile(s, storeMax)
+		e.tile(s, storeFold)
+	}
+	e.mask()
+	e.softmax()
+	e.fold()
+	e.pack()
+	e.unpack()
+	e.peak()
+}
+
 // A function is what all ISAs agree on: the name without their suffix, the
 // signature, which is that of the field in kernel's panelKernels, and the doc
 // comment after the name.

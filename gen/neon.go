@@ -31,17 +31,7 @@ var neonTiles = []tileShape{{1, 16}, {2, 12}, {3, 8}}
 func buildNEON() (asm, stubs []byte, err error) {
 	g := &neon{file: a64.NewFile("asm", "arm64 && !purego")}
 	g.consts = g.file.Data("exp2NEON", exp2Data()...)
-	for _, shape := range neonTiles {
-		g.tile(shape, store)
-		g.tile(shape, storeMax)
-		g.tile(shape, storeFold)
-	}
-	g.mask()
-	g.softmax()
-	g.fold()
-	g.pack()
-	g.unpack()
-	g.peak()
+	emitAll(g, neonTiles)
 	asm, stubs, err = g.file.Build()
 	if err != nil {
 		return nil, nil, fmt.Errorf("NEON: %w", err)

@@ -173,8 +173,8 @@ func (t *tiler) start(acc [][]reg.VecVirtual, name string) {
 }
 
 // steps emits the inner loop, unrolled, and the loop for the steps that are left.
-// A short loop that ends too often costs more than its steps: its end comes as a
-// surprise every time, unless its turns are few enough to be predicted.
+// On Zen 4 turns of 1 to 8 steps are equally fast; two halve the loop's own
+// instructions where there are two FMAs of full width a cycle.
 func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 	k, p, b := t.num("k"), t.GP64(), t.slice("b")
 	t.MOVQ(t.a, p)

@@ -17,7 +17,9 @@ func (w *workspace) task(j *job, i int) {
 			u, n = j.next(u), 0
 		}
 	}
-	w.blocks(j, panels, all)
+	for lo := all.lo &^ (blockKeys - 1); lo < all.hi; lo = addSat(lo, blockKeys) {
+		w.block(j, panels, lo)
+	}
 	for x := range panels {
 		w.finish(j, &panels[x])
 	}
@@ -34,20 +36,18 @@ func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
 	p.see(j)
 }
 
-// blocks does all of the panels' keys, block by block in order: scores, softmax,
-// weighted values, folded into what earlier blocks left.
-func (w *workspace) blocks(j *job, panels []panel, keys span) {
-	for lo := keys.lo &^ (blockKeys - 1); lo < keys.hi; lo += blockKeys {
-		for rest := panels; len(rest) > 0; {
-			n := w.scoreBatch(j, rest, lo)
-			for x := range rest[:n] {
-				rest[x].softmax(w)
-			}
-			for x := range rest[:n] {
-				w.weigh(j, &rest[x])
-			}
-			rest = rest[n:]
+// block does the panels' keys in the block from lo on: scores, softmax, weighted
+// values, folded into what earlier blocks left.
+func (w *workspace) block(j *job, panels []panel, lo int) {
+	for len(panels) > 0 {
+		n := w.scoreBatch(j, panels, lo)
+		for x := range panels[:n] {
+			w.softmax(&panels[x])
 		}
+		for x := range panels[:n] {
+			w.weigh(j, &panels[x])
+		}
+		panels = panels[n:]
 	}
 }
 
@@ -64,7 +64,7 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 	for x := range panels {
 		p := &panels[x]
 		p.keys = p.seen.and(span{lo, addSat(lo, blockKeys)})
-		n := (p.keys.hi - p.keys.lo) * p.kern.lanes
+		n := p.keys.len() * p.kern.lanes
 		if x > 0 && used+n > min(batchFloats, len(w.scores)) {
 			return x
 		}
@@ -79,8 +79,8 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 
 // softmax turns the scores of the block at hand into weights and merges its
 // statistics.
-func (p *panel) softmax(w *workspace) {
-	n := p.keys.hi - p.keys.lo
+func (w *workspace) softmax(p *panel) {
+	n := p.keys.len()
 	switch {
 	case n == 0:
 		return

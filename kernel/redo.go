@@ -41,8 +41,8 @@ func (w *workspace) redo(j *job, u unit, r int) {
 	}
 	w.begin(j, p, u, r, 1)
 	p.exact = true
-	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !p.hasNaN(j.dv()); lo += blockKeys {
-		w.blocks(j, w.single[:], p.seen.and(span{lo, lo + blockKeys}))
+	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !p.hasNaN(j.dv()); lo = addSat(lo, blockKeys) {
+		w.block(j, w.single[:], lo)
 	}
 	w.finish(j, p)
 }
@@ -66,7 +66,7 @@ func (p *panel) hasNaN(dv int) bool {
 func (w *workspace) findRuns(p *panel) {
 	w.runs = w.runs[:0]
 	hidden := true
-	for i := range p.keys.hi - p.keys.lo {
+	for i := range p.keys.len() {
 		if was := hidden; p.s[i*p.kern.lanes] == negInf[0] {
 			hidden = true
 		} else if hidden = false; was {
@@ -86,7 +86,7 @@ func (w *workspace) weighRuns(j *job, p *panel) {
 	}
 	clear(o[:lanes*dv])
 	for _, r := range w.runs {
-		n := r.hi - r.lo
+		n := r.len()
 		v := j.rowsOf(&j.v, p.unit, p.keys.lo+r.lo, n)
 		p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
 	}

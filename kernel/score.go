@@ -37,7 +37,7 @@ func (w *workspace) pack(j *job, p *panel) {
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	lanes, d, rs := p.kern.lanes, j.d(), j.k.stride[2]
 	for part.lo < part.hi {
-		n := rowsPerCall(part.hi-part.lo, lanes*d)
+		n := rowsPerCall(part.len(), lanes*d)
 		s := p.s[(part.lo-p.keys.lo)*lanes:]
 		k := j.rowsOf(&j.k, p.unit, part.lo, n)
 		if top == nil {
@@ -51,7 +51,7 @@ func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 
 // scoreMasked is scoreRows for keys that only some rows see.
 func (w *workspace) scoreMasked(j *job, p *panel, part span, blockLo int, top []float32) {
-	n := part.hi - part.lo
+	n := part.len()
 	if n == 0 {
 		return
 	}

@@ -3,6 +3,9 @@ package kernel
 // span is the half-open range [lo, hi) of keys that a row sees.
 type span struct{ lo, hi int }
 
+// len is the number of keys; the span is not inverted.
+func (s span) len() int { return s.hi - s.lo }
+
 // and returns the intersection, with hi = lo where it is empty.
 func (s span) and(t span) span {
 	lo, hi := max(s.lo, t.lo), min(s.hi, t.hi)

@@ -3,7 +3,7 @@ package kernel
 // weigh multiplies V of the block at hand by its weights and folds the product
 // into p.o.
 func (w *workspace) weigh(j *job, p *panel) {
-	n := p.keys.hi - p.keys.lo
+	n := p.keys.len()
 	switch {
 	case n == 0:
 		return

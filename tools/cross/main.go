@@ -3,9 +3,10 @@
 //
 //	go run ./tools/cross [-j 2] [-only arm64,s390x] [-timeout 5m]
 //
-// It needs Linux, and for 386 an x86-64 machine, as qemu cannot run that. Missing emulators are installed by apt; WebAssembly runs under
-// wazero, whose version tools/go.mod pins. A platform that cannot be tested and a
-// test that did not run are failures: it exits with 1 then.
+// It needs Linux, and for 386 an x86-64 machine, as qemu cannot run that. Missing
+// emulators are installed by apt; WebAssembly runs under wazero, whose version
+// tools/go.mod pins. A platform that cannot be tested and a test that did not run
+// are failures: it exits with 1 then.
 package main
 
 import (
