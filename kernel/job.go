@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // A problem is what one call computes.
 type problem struct {
@@ -41,58 +37,33 @@ func (p *problem) keys() int { return p.k.shape[2] }
 func (p *problem) d() int    { return p.q.shape[3] }
 func (p *problem) dv() int   { return p.v.shape[3] }
 
-// A job is a problem on its way: cut into tasks that any number of workers take
-// one by one. Jobs are recycled with all they need, so that a call allocates
-// nothing.
+// A job is a problem on its way: cut into tasks for a crew. Jobs are recycled with
+// all they need, so that a call allocates nothing.
 type job struct {
 	problem
 	schedule
 
-	left    atomic.Int64 // tasks to take; none while the job is not running
-	done    atomic.Int64 // tasks
-	workers atomic.Int64 // that have taken a task
+	crew crew[workspace]
 
 	// One for each thread, ready before the first starts: which of them get to
 	// work is up to the scheduler, and what a call allocates must not be.
 	workspaces []*workspace
-
-	// The bodies of goroutines and of Options.Run's tasks, built once: a
-	// closure per call would allocate.
-	goroutine func()
-	task      func(i int)
-
-	goroutines sync.WaitGroup
 }
 
 func newJob() *job {
 	j := new(job)
-	j.goroutine = func() {
-		defer j.goroutines.Done()
-		j.work()
-	}
-	j.task = func(int) { j.work() }
+	j.crew.staff(j.workspace, func(w *workspace, i int) { w.task(j, i) })
 	return j
 }
 
-// work takes tasks until none is left. A program may keep the task of its Run,
-// against the rules, and call it when the job is over or planned anew: what of the
-// job is not atomic may be read only with a task in hand.
-func (j *job) work() {
-	n := j.left.Add(-1)
-	if n < 0 {
-		return
+// workspace returns the scratch memory of worker n.
+func (j *job) workspace(n int) *workspace {
+	if n < len(j.workspaces) {
+		return j.workspaces[n]
 	}
-	var w *workspace
-	if n := int(j.workers.Add(1)) - 1; n < len(j.workspaces) {
-		w = j.workspaces[n]
-	} else { // a parallel-for that calls task more often than it should
-		w = new(workspace)
-		w.fit(j)
-	}
-	for ; n >= 0; n = j.left.Add(-1) {
-		w.task(j, j.tasks-1-int(n))
-		j.done.Add(1)
-	}
+	w := new(workspace)
+	w.fit(j)
+	return w
 }
 
 // run has all tasks done, by goroutines of its own or by the caller's
@@ -103,44 +74,11 @@ func (j *job) run(parallel func(n int, task func(i int))) {
 		w.fit(j)
 		j.workspaces = append(j.workspaces, w)
 	}
-	if j.threads == 1 && parallel == nil {
-		for i := range j.tasks {
-			j.workspaces[0].task(j, i)
-		}
-	} else {
-		j.runParallel(parallel)
-	}
+	j.crew.run(j.tasks, j.threads, parallel)
 	for _, w := range j.workspaces {
 		workspaces.put(w)
 	}
 	j.workspaces = j.workspaces[:0]
-}
-
-// runParallel has the tasks done by several workers. A parallel-for that skips
-// tasks or returns early loses nothing: the rest is done here.
-func (j *job) runParallel(parallel func(n int, task func(i int))) {
-	j.done.Store(0)
-	j.workers.Store(0)
-	j.left.Store(int64(j.tasks)) // last: from now on there is work
-	if parallel == nil {
-		j.spawn()
-	} else {
-		parallel(j.threads, j.task)
-	}
-	j.work()
-	for int(j.done.Load()) < j.tasks {
-		runtime.Gosched()
-	}
-}
-
-// spawn does all tasks on goroutines of its own, the calling one included.
-func (j *job) spawn() {
-	j.goroutines.Add(j.threads - 1)
-	for range j.threads - 1 {
-		go j.goroutine()
-	}
-	j.work()
-	j.goroutines.Wait()
 }
 
 // A freeList recycles values across calls. Unlike a sync.Pool it is not emptied
