@@ -76,7 +76,11 @@ func reference(w int) *panelKernels {
 			fallback.TileFoldW(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
 		},
 		mask:    fallback.Mask,
+		alibi:   fallback.Alibi,
+		bias:    fallback.Bias,
+		hide:    fallback.Hide,
 		softmax: fallback.Softmax,
+		dropout: fallback.Dropout,
 		fold:    fallback.Fold,
 		pack:    fallback.Pack,
 		unpack:  fallback.Unpack,

@@ -28,8 +28,8 @@ package kernel
 //   - max(x, y) is "x if x > y, else y": a NaN in x is ignored here; it
 //     reaches the row through its weight.
 type panelKernels struct {
-	// lanes is the panel's width w. The lengths of max, sum, lo, hi, off, ...
-	// below are exactly w.
+	// lanes is the panel's width w. The lengths of max, sum, lo, hi, off,
+	// pos, ... below are exactly w.
 	lanes int
 
 	// tile is the product of m rows of A with the k rows of B under them:
@@ -52,11 +52,39 @@ type panelKernels struct {
 	// max[lane] = max(s[j·ld+lane], max[lane]).
 	mask func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
 
+	// alibi adds a bias that falls with the distance between query and key, for
+	// n rows of which the first is key j0:
+	//
+	//	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
+	//
+	// then max as in mask. Positions, j0+j and pos, lie between 0 and 2^31-1; the
+	// distance is rounded to float32, ties to even.
+	alibi func(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)
+
+	// bias adds a bias in natural units, of which the lanes have a row each:
+	//
+	//	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane]), j < n
+	//
+	// but -Inf by select where the bias is -Inf; then max as in mask. Lanes may
+	// share a row.
+	bias func(s []float32, ld, n int, src []float32, off []int, max []float32)
+
+	// hide hides scores by select, for n rows: s[j·ld+lane] becomes -Inf where
+	// keep[off[lane]+j] == hidden; then max as in mask. Lanes may share a row.
+	hide func(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32)
+
 	// softmax turns n rows of scores into weights in place:
 	// p = exp2(s - z), z = max[lane], or 0 where that is -Inf (so that hidden
 	// scores give 0 and a NaN stays one). sum[lane] is written: the sum of p,
 	// j ascending, from +0.
 	softmax func(s []float32, ld, n int, max, sum []float32)
+
+	// dropout drops weights, for n rows of which the first is key j0 ≥ 0: p =
+	// p·scale if the weight's random number is at least threshold, else p = +0.
+	// The number is word (j0+j) mod 4 of Philox4x32-10 at the counter (sequence,
+	// head[lane], pos[lane], (j0+j)/4), whose last word is cut to 32 bits. keys
+	// are the keys of its rounds, as fallback.PhiloxKeys makes them from a seed.
+	dropout func(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)
 
 	// fold merges the statistics of a block into the running ones and hands
 	// out the factors for the output, all per lane:

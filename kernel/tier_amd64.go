@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/fallback"
 	"github.com/klauspost/cpuid/v2"
 )
 
@@ -54,7 +55,9 @@ func mainAVX512() int {
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskAVX512, softmax: asm.SoftmaxAVX512, fold: asm.FoldAVX512,
+		mask:  asm.MaskAVX512,
+		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
+		softmax: asm.SoftmaxAVX512, dropout: fallback.Dropout, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
 	}
 }
@@ -62,7 +65,9 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskAVX2, softmax: asm.SoftmaxAVX2, fold: asm.FoldAVX2,
+		mask:  asm.MaskAVX2,
+		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
+		softmax: asm.SoftmaxAVX2, dropout: fallback.Dropout, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
 	}
 }

@@ -2,7 +2,10 @@
 
 package kernel
 
-import "github.com/attn-go/attn/asm"
+import (
+	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/fallback"
+)
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of
 // ARMv8.0, and Go's own runtime uses it unasked. cpuid is not asked either: it
@@ -25,7 +28,9 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskNEON, softmax: asm.SoftmaxNEON, fold: asm.FoldNEON,
+		mask:  asm.MaskNEON,
+		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
+		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 	}
 }
