@@ -9330,6 +9330,328 @@ finite:
 	JL   lane
 	JMP  done
 
+// func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// Requires: AVX, F16C
+TEXT ·WidenF16AVX2(SB), NOSPLIT, $0-80
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  lds+56(FP), DX
+	MOVQ  ldd+24(FP), BX
+	MOVQ  n+64(FP), SI
+	MOVQ  d+72(FP), DI
+	TESTQ SI, SI
+	JZ    end
+	TESTQ DI, DI
+	JZ    end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VCVTPH2PS (AX)(R8*2), Y0
+	VMOVUPS   Y0, (CX)(R8*4)
+	ADDQ      $0x00000008, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVWLZX   (AX)(R8*2), R9
+	VMOVD     R9, X0
+	VCVTPH2PS X0, X0
+	VMOVSS    X0, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*2), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func WidenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·WidenBF16AVX2(SB), NOSPLIT, $0-80
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  lds+56(FP), DX
+	MOVQ  ldd+24(FP), BX
+	MOVQ  n+64(FP), SI
+	MOVQ  d+72(FP), DI
+	TESTQ SI, SI
+	JZ    end
+	TESTQ DI, DI
+	JZ    end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VPMOVZXWD (AX)(R8*2), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (CX)(R8*4)
+	ADDQ      $0x00000008, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVWLZX (AX)(R8*2), R9
+	SHLL    $0x10, R9
+	MOVL    R9, (CX)(R8*4)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	LEAQ (AX)(DX*2), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func WidenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·WidenInt8AVX2(SB), NOSPLIT, $0-120
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  scales_base+64(FP), DX
+	MOVQ  group+96(FP), BX
+	MOVQ  n+104(FP), SI
+	TESTQ SI, SI
+	JZ    end
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    end
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VBROADCASTSS (R9), Y0
+	ADDQ         $0x04, R9
+	MOVQ         BX, R11
+	CMPQ         R10, R11
+	CMOVQLT      R10, R11
+	XORQ         R12, R12
+	MOVQ         R11, R13
+	SUBQ         $0x00000008, R13
+	JL           single
+
+vector:
+	VPMOVSXBD (DI)(R12*1), Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R8)(R12*4)
+	ADDQ      $0x00000008, R12
+	CMPQ      R12, R13
+	JLE       vector
+	CMPQ      R12, R11
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R13, R12
+	JMP  vector
+
+single:
+	MOVBLSX   (DI)(R12*1), R13
+	VMOVD     R13, X1
+	VCVTDQ2PS X1, X1
+	VMULSS    X0, X1, X1
+	VMOVSS    X1, (R8)(R12*4)
+	INCQ      R12
+	CMPQ      R12, R11
+	JL        single
+
+done:
+	ADDQ R11, DI
+	LEAQ (R8)(R11*4), R8
+	SUBQ R11, R10
+	JNZ  group
+	MOVQ lds+56(FP), DI
+	ADDQ DI, AX
+	MOVQ ldd+24(FP), DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lsc+88(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, F16C
+TEXT ·NarrowF16AVX2(SB), NOSPLIT, $0-80
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS   (AX)(R8*4), Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (CX)(R8*2)
+	ADDQ      $0x00000008, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X3
+	VCMPPS    $0x03, Y3, Y3, Y1
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VCVTPS2PH $0x00, X3, X3
+	VPEXTRW   $0x00, X3, (CX)(R8*2)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*2), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const7fc00000AVX2<>+0(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+4(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+8(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+12(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+16(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+20(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
+DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
+GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·NarrowBF16AVX2(SB), NOSPLIT, $0-80
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	VMOVUPS const00000001AVX2<>+0(SB), Y1
+	VMOVUPS const00007fffAVX2<>+0(SB), Y2
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS      (AX)(R8*4), Y3
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VBLENDVPS    Y4, Y0, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       Y1, Y4, Y4
+	VPADDD       Y2, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X4
+	VMOVDQU      X4, (CX)(R8*2)
+	ADDQ         $0x00000008, R8
+	CMPQ         R8, R9
+	JLE          vector
+	CMPQ         R8, DI
+	JE           done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X5
+	VCMPPS    $0x03, Y5, Y5, Y3
+	VBLENDVPS Y3, Y0, Y5, Y5
+	VPSRLD    $0x10, Y5, Y3
+	VANDPS    Y1, Y3, Y3
+	VPADDD    Y2, Y5, Y5
+	VPADDD    Y3, Y5, Y5
+	VPSRLD    $0x10, Y5, Y5
+	VPEXTRW   $0x00, X5, (CX)(R8*2)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*2), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const00007fffAVX2<>+0(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+4(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+8(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+12(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+16(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+20(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
+DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
+GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
+
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·PeakAVX2(SB), NOSPLIT, $0-8

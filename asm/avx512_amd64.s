@@ -15840,6 +15840,342 @@ finite:
 	JL   lane
 	JMP  done
 
+// func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX512F, F16C
+TEXT ·WidenF16AVX512(SB), NOSPLIT, $0-80
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  lds+56(FP), DX
+	MOVQ  ldd+24(FP), BX
+	MOVQ  n+64(FP), SI
+	MOVQ  d+72(FP), DI
+	TESTQ SI, SI
+	JZ    end
+	TESTQ DI, DI
+	JZ    end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VCVTPH2PS (AX)(R8*2), Z0
+	VMOVUPS   Z0, (CX)(R8*4)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVWLZX   (AX)(R8*2), R9
+	VMOVD     R9, X0
+	VCVTPH2PS X0, X0
+	VMOVSS    X0, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*2), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func WidenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX512F
+TEXT ·WidenBF16AVX512(SB), NOSPLIT, $0-80
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  lds+56(FP), DX
+	MOVQ  ldd+24(FP), BX
+	MOVQ  n+64(FP), SI
+	MOVQ  d+72(FP), DI
+	TESTQ SI, SI
+	JZ    end
+	TESTQ DI, DI
+	JZ    end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VPMOVZXWD (AX)(R8*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (CX)(R8*4)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVWLZX (AX)(R8*2), R9
+	SHLL    $0x10, R9
+	MOVL    R9, (CX)(R8*4)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	LEAQ (AX)(DX*2), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func WidenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·WidenInt8AVX512(SB), NOSPLIT, $0-120
+	MOVQ  src_base+32(FP), AX
+	MOVQ  dst_base+0(FP), CX
+	MOVQ  scales_base+64(FP), DX
+	MOVQ  group+96(FP), BX
+	MOVQ  n+104(FP), SI
+	TESTQ SI, SI
+	JZ    end
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    end
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VBROADCASTSS (R9), Z0
+	ADDQ         $0x04, R9
+	MOVQ         BX, R11
+	CMPQ         R10, R11
+	CMOVQLT      R10, R11
+	XORQ         R12, R12
+	MOVQ         R11, R13
+	SUBQ         $0x00000010, R13
+	JL           single
+
+vector:
+	VPMOVSXBD (DI)(R12*1), Z1
+	VCVTDQ2PS Z1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, (R8)(R12*4)
+	ADDQ      $0x00000010, R12
+	CMPQ      R12, R13
+	JLE       vector
+	CMPQ      R12, R11
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R13, R12
+	JMP  vector
+
+single:
+	MOVBLSX   (DI)(R12*1), R13
+	VMOVD     R13, X1
+	VCVTDQ2PS X1, X1
+	VMULSS    X0, X1, X1
+	VMOVSS    X1, (R8)(R12*4)
+	INCQ      R12
+	CMPQ      R12, R11
+	JL        single
+
+done:
+	ADDQ R11, DI
+	LEAQ (R8)(R11*4), R8
+	SUBQ R11, R10
+	JNZ  group
+	MOVQ lds+56(FP), DI
+	ADDQ DI, AX
+	MOVQ ldd+24(FP), DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lsc+88(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func NarrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX512F, F16C
+TEXT ·NarrowF16AVX512(SB), NOSPLIT, $0-80
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VMOVUPS   (AX)(R8*4), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, (CX)(R8*2)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VCVTPS2PH $0x00, X2, X2
+	VPEXTRW   $0x00, X2, (CX)(R8*2)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*2), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const7fc00000AVX512<>+0(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+4(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+8(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+12(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+16(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+20(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+24(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+28(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+32(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+36(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+40(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+44(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+48(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+52(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+56(SB)/4, $0x7fc00000
+DATA const7fc00000AVX512<>+60(SB)/4, $0x7fc00000
+GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func NarrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·NarrowBF16AVX512(SB), NOSPLIT, $0-80
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	VMOVUPS const00000001AVX512<>+0(SB), Z1
+	VMOVUPS const00007fffAVX512<>+0(SB), Z2
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VMOVUPS (AX)(R8*4), Z3
+	VCMPPS  $0x03, Z3, Z3, K1
+	VMOVAPS Z0, K1, Z3
+	VPSRLD  $0x10, Z3, Z4
+	VANDPS  Z1, Z4, Z4
+	VPADDD  Z2, Z3, Z3
+	VPADDD  Z4, Z3, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPMOVDW Z3, (CX)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, R9
+	JLE     vector
+	CMPQ    R8, DI
+	JE      done
+
+	// Less than a vector is left: do the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS  (AX)(R8*4), X5
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VPSRLD  $0x10, Z5, Z3
+	VANDPS  Z1, Z3, Z3
+	VPADDD  Z2, Z5, Z5
+	VPADDD  Z3, Z5, Z5
+	VPSRLD  $0x10, Z5, Z5
+	VPEXTRW $0x00, X5, (CX)(R8*2)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*2), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const00007fffAVX512<>+0(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+4(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+8(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+12(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+16(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+20(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+24(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+28(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+32(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+36(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+40(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+44(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+48(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+52(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+56(SB)/4, $0x00007fff
+DATA const00007fffAVX512<>+60(SB)/4, $0x00007fff
+GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
+
 // func PeakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·PeakAVX512(SB), NOSPLIT, $0-8

@@ -74,6 +74,31 @@ func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, sca
 //go:noescape
 func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
+// WidenF16NEON converts n rows of d binary16.
+//
+//go:noescape
+func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+
+// WidenBF16NEON converts n rows of d bfloat16.
+//
+//go:noescape
+func WidenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+
+// WidenInt8NEON converts n rows of d integers and scales them; of a row, group neighbours share a scale.
+//
+//go:noescape
+func WidenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// NarrowF16NEON rounds n rows of d numbers to binary16, every NaN to 0x7e00.
+//
+//go:noescape
+func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
+// NarrowBF16NEON rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0.
+//
+//go:noescape
+func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
 // PeakNEON executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

@@ -25769,6 +25769,341 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
+// func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+TEXT ·WidenF16NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $1, R2, R2
+	LSL $2, R3, R3
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ.P 16(R6), F0
+	WORD $0x4e217801 // fcvtl2 v1.4s, v0.8h
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVQ F0, (R7)
+	FMOVQ F1, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: do the last 8.
+	SUB $8, R8, R8
+	ADD R8<<1, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVHU.P 2(R6), R9
+	FMOVS R9, F0
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS.P F0, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func WidenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+TEXT ·WidenBF16NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $1, R2, R2
+	LSL $2, R3, R3
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ.P 16(R6), F0
+	WORD $0x6e613801 // shll2 v1.4s, v0.8h, #16
+	WORD $0x2e613800 // shll v0.4s, v0.4h, #16
+	FMOVQ F0, (R7)
+	FMOVQ F1, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: do the last 8.
+	SUB $8, R8, R8
+	ADD R8<<1, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVHU.P 2(R6), R9
+	LSL $16, R9, R9
+	MOVW.P R9, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func WidenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·WidenInt8NEON(SB), NOSPLIT, $0-120
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+104(FP), R4
+	MOVD d+112(FP), R5
+	LSL $0, R2, R2
+	LSL $2, R3, R3
+	MOVD scales_base+64(FP), R9
+	MOVD lsc+88(FP), R10
+	LSL $2, R10, R10
+	MOVD group+96(FP), R11
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R9, R12
+	ADD R10, R9, R9
+	MOVD R5, R13
+
+group:
+	MOVWU.P 4(R12), R14
+	VDUP R14, V0.S4
+	MOVD R11, R8
+	CMP R11, R13
+	BGE whole
+	MOVD R13, R8
+
+whole:
+	SUB R8, R13, R13
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVD.P 8(R6), F1
+	WORD $0x0f08a421 // sxtl v1.8h, v1.8b
+	WORD $0x4f10a422 // sxtl2 v2.4s, v1.8h
+	WORD $0x0f10a421 // sxtl v1.4s, v1.4h
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: do the last 8.
+	SUB $8, R8, R8
+	ADD R8<<0, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVB.P 1(R6), R14
+	FMOVS R14, F1
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	FMOVS.P F1, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	CBNZ R13, group
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+TEXT ·NarrowF16NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	LSL $1, R3, R3
+	MOVD $0x7fc00000, R9
+	VDUP R9, V0.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD $32, R6, R6
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	WORD $0x4e22e444 // fcmeq v4.4s, v2.4s, v2.4s
+	VBIF V4.B16, V0.B16, V2.B16
+	WORD $0x0e216821 // fcvtn v1.4h, v1.4s
+	WORD $0x4e216841 // fcvtn2 v1.8h, v2.4s
+	FMOVQ.P F1, 16(R7)
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: do the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<1, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F1
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	WORD $0x0e216821 // fcvtn v1.4h, v1.4s
+	FMOVS F1, R9
+	MOVH.P R9, 2(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+TEXT ·NarrowBF16NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	LSL $1, R3, R3
+	MOVD $0x7fc00000, R9
+	VDUP R9, V0.S4
+	MOVD $0x00000001, R9
+	VDUP R9, V1.S4
+	MOVD $0x00007fff, R9
+	VDUP R9, V2.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD $32, R6, R6
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V0.B16, V3.B16
+	VUSHR $16, V3.S4, V5.S4
+	VAND V5.B16, V1.B16, V5.B16
+	VADD V2.S4, V3.S4, V3.S4
+	VADD V5.S4, V3.S4, V3.S4
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VBIF V6.B16, V0.B16, V4.B16
+	VUSHR $16, V4.S4, V6.S4
+	VAND V6.B16, V1.B16, V6.B16
+	VADD V2.S4, V4.S4, V4.S4
+	VADD V6.S4, V4.S4, V4.S4
+	WORD $0x0f108463 // shrn v3.4h, v3.4s, #16
+	WORD $0x4f108483 // shrn2 v3.8h, v4.4s, #16
+	FMOVQ.P F3, 16(R7)
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: do the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<1, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F3
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V0.B16, V3.B16
+	VUSHR $16, V3.S4, V5.S4
+	VAND V5.B16, V1.B16, V5.B16
+	VADD V2.S4, V3.S4, V3.S4
+	VADD V5.S4, V3.S4, V3.S4
+	WORD $0x0f108463 // shrn v3.4h, v3.4s, #16
+	FMOVS F3, R9
+	MOVH.P R9, 2(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
 // func PeakNEON(n int)
 TEXT ·PeakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0

@@ -76,6 +76,19 @@ func (avx2) setBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
 	c.VMOVMSKPS(set, bits.As32())
 }
 
+func (avx2) replaceNaN(c *build.Context, x, other reg.Register) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(unordered), x, x, m)
+	c.VBLENDVPS(m, other, x, x)
+}
+
+func (avx2) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	high := c.XMM()
+	c.VEXTRACTI128(operand.Imm(1), v, high)
+	c.VPACKUSDW(high, v.AsX(), high)
+	c.VMOVDQU(high, m)
+}
+
 func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
 	c.VMOVUPS(addr(0), v.AsX())
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)

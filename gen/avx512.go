@@ -68,6 +68,16 @@ func (avx512) setBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
 	c.KMOVW(set, bits.As32())
 }
 
+func (avx512) replaceNaN(c *build.Context, x, other reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(unordered), x, x, k)
+	c.VMOVAPS(other, k, x)
+}
+
+func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDW(v, m)
+}
+
 func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
 	c.VMOVUPS(addr(0), v.AsX())
 	for q := 1; q < 4; q++ {

@@ -10,6 +10,11 @@ type emitter interface {
 	fold()
 	pack()
 	unpack()
+	widenF16()
+	widenBF16()
+	widenInt8()
+	narrowF16()
+	narrowBF16()
 	peak()
 }
 
@@ -25,6 +30,11 @@ func emitAll(e emitter, tiles []tileShape) {
 	e.fold()
 	e.pack()
 	e.unpack()
+	e.widenF16()
+	e.widenBF16()
+	e.widenInt8()
+	e.narrowF16()
+	e.narrowBF16()
 	e.peak()
 }
 
@@ -44,6 +54,16 @@ var (
 		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them."}
 	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
+	widenF16Function = function{"WidenF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
+		"converts n rows of d binary16."}
+	widenBF16Function = function{"WidenBF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
+		"converts n rows of d bfloat16."}
+	widenInt8Function = function{"WidenInt8", "(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)",
+		"converts n rows of d integers and scales them; of a row, group neighbours share a scale."}
+	narrowF16Function = function{"NarrowF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
+		"rounds n rows of d numbers to binary16, every NaN to 0x7e00."}
+	narrowBF16Function = function{"NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
+		"rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0."}
 	peakFunction = function{"Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
 )
 

@@ -46,6 +46,13 @@ type isa interface {
 	orNaN(c *build.Context, set, x reg.Register)
 	setBits(c *build.Context, set reg.Register, bits reg.GPVirtual)
 
+	// replaceNaN replaces by other the lanes of x that are NaN.
+	replaceNaN(c *build.Context, x, other reg.Register)
+
+	// storeWords stores the lower half of every lane of v, which is a 16-bit
+	// number. v may be overwritten.
+	storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem)
+
 	// loadQuarters loads into v 16 bytes for every 128-bit quarter (or half) of
 	// it, from the address that addr gives for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)

@@ -25,6 +25,11 @@ var microKernels = []struct {
 	{"fold", foldCases},
 	{"pack", packCases},
 	{"unpack", unpackCases},
+	{"widenF16", widenCases(widenF16Of)},
+	{"widenBF16", widenCases(widenBF16Of)},
+	{"widenInt8", widenInt8Cases},
+	{"narrowF16", narrowCases(narrowF16Of)},
+	{"narrowBF16", narrowCases(narrowBF16Of)},
 }
 
 // A microCase describes one call of a micro-kernel.
@@ -84,6 +89,8 @@ func reference(w int) *panelKernels {
 		fold:    fallback.Fold,
 		pack:    fallback.Pack,
 		unpack:  fallback.Unpack,
+
+		converters: genericTier().panels[0].converters,
 	}
 }
 

@@ -46,7 +46,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
 		}
 	}
-	return list
+	return append(list, benchConverters()...)
 }
 
 // random returns n numbers between -2 and 2.
@@ -119,4 +119,20 @@ func rowsInOrder(w, n, d int) []int {
 		off[lane] = min(lane, n-1) * d
 	}
 	return off
+}
+
+// benchConverters converts a block of keys.
+func benchConverters() (list []microBenchmark) {
+	const d = 128
+	floats, halves, ints, scales := random(blockKeys*d), make([]uint16, blockKeys*d), make([]int8, blockKeys*d), random(blockKeys*d/32)
+	add := func(kernel string, call func(p *panelKernels)) {
+		list = append(list, microBenchmark{kernel, "n=256/d=128", 0, blockKeys * d, call})
+	}
+	add("widenF16", func(p *panelKernels) { p.widenF16(floats, d, halves, d, blockKeys, d) })
+	add("widenBF16", func(p *panelKernels) { p.widenBF16(floats, d, halves, d, blockKeys, d) })
+	add("widenInt8", func(p *panelKernels) { p.widenInt8(floats, d, ints, d, scales, 1, d, blockKeys, d) })
+	add("widenQ8", func(p *panelKernels) { p.widenInt8(floats, d, ints, d, scales, d/32, 32, blockKeys, d) })
+	add("narrowF16", func(p *panelKernels) { p.narrowF16(halves, d, floats, d, blockKeys, d) })
+	add("narrowBF16", func(p *panelKernels) { p.narrowBF16(halves, d, floats, d, blockKeys, d) })
+	return list
 }

@@ -23,7 +23,7 @@ func TestMicroCatches(t *testing.T) {
 			t.Errorf("%s: the reference differs from itself: %v", k.name, err)
 		}
 	}
-	for _, list := range [][]mutant{tileMutants, softmaxMutants, packMutants} {
+	for _, list := range [][]mutant{tileMutants, softmaxMutants, packMutants, convertMutants} {
 		for _, m := range list {
 			p := reference(w)
 			m.spoil(p)
@@ -389,4 +389,56 @@ func spoilRow(f func(x, sum float32, y *float32)) func(p *panelKernels) {
 			return nan
 		}
 	}
+}
+
+var convertMutants = []mutant{
+	{"widenF16", "subnormals are flushed", func(p *panelKernels) {
+		widen := p.widenF16
+		p.widenF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+			widen(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i]&0x7c00 == 0 {
+					dst[i] = 0
+				}
+			}
+		}
+	}},
+	{"widenBF16", "the last element of the last row is left out", func(p *panelKernels) {
+		widen := p.widenBF16
+		p.widenBF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+			if n > 0 && d > 16 && d%16 > 0 {
+				widen(dst, ldd, src, lds, n-1, d)
+				d--
+			}
+			widen(dst, ldd, src, lds, n, d)
+		}
+	}},
+	{"widenInt8", "a row has one scale", func(p *panelKernels) {
+		widen := p.widenInt8
+		p.widenInt8 = func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
+			widen(dst, ldd, src, lds, scales, lsc, d, n, d)
+		}
+	}},
+	{"narrowF16", "ties round up", func(p *panelKernels) {
+		narrow := p.narrowF16
+		p.narrowF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if math.Float32bits(src[i])&0x3fff == 0x1000 && dst[i]&0x7c00 != 0 && dst[i]&0x7c00 != 0x7c00 {
+					dst[i]++
+				}
+			}
+		}
+	}},
+	{"narrowBF16", "a NaN keeps its sign", func(p *panelKernels) {
+		narrow := p.narrowBF16
+		p.narrowBF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] != src[i] {
+					dst[i] |= uint16(math.Float32bits(src[i]) >> 16 & 0x8000)
+				}
+			}
+		}
+	}},
 }

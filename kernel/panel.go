@@ -109,4 +109,25 @@ type panelKernels struct {
 	// to that row on the way is overwritten by the n-th lane. Bit lane of the
 	// result tells that the row holds a NaN; bits from n on mean nothing.
 	unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
+
+	// What needs no panel is the same for all widths.
+	converters
+}
+
+// converters are the micro-kernels of one ISA that convert n rows of d elements
+// from one type to another, row r from src[r·lds:] to dst[r·ldd:]. The rules of
+// panelKernels hold for them. binary16 and bfloat16 are given as bits.
+type converters struct {
+	// widenF16 and widenBF16 convert to float32, which is exact.
+	widenF16, widenBF16 func(dst []float32, ldd int, src []uint16, lds, n, d int)
+
+	// widenInt8 converts scaled integers; group neighbours share a scale,
+	// 1 ≤ group ≤ d:
+	//
+	//	dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group]
+	widenInt8 func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)
+
+	// narrowF16 and narrowBF16 round to the nearest number, ties to even, beyond
+	// the largest to infinity. Every NaN becomes 0x7e00 or 0x7fc0.
+	narrowF16, narrowBF16 func(dst []uint16, ldd int, src []float32, lds, n, d int)
 }

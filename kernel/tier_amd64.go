@@ -16,7 +16,7 @@ func archTiers() []tier {
 	return []tier{
 		{
 			name:  "avx512",
-			lacks: lacking(cpuid.AVX512F, cpuid.AVX512VL, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX2, cpuid.FMA3),
+			lacks: lacking(cpuid.AVX512F, cpuid.AVX512VL, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX2, cpuid.FMA3, cpuid.F16C),
 			panels: []panelKernels{
 				avx2(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
 				avx512(16, asm.Tile1AVX512, asm.TileMax1AVX512, asm.TileFold1AVX512),
@@ -29,7 +29,7 @@ func archTiers() []tier {
 		},
 		{
 			name:  "avx2",
-			lacks: lacking(cpuid.AVX2, cpuid.FMA3),
+			lacks: lacking(cpuid.AVX2, cpuid.FMA3, cpuid.F16C),
 			panels: []panelKernels{
 				avx2(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
 				avx2(16, asm.Tile2AVX2, asm.TileMax2AVX2, asm.TileFold2AVX2),
@@ -59,6 +59,10 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxAVX512, dropout: fallback.Dropout, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
+		converters: converters{
+			widenF16: asm.WidenF16AVX512, widenBF16: asm.WidenBF16AVX512, widenInt8: asm.WidenInt8AVX512,
+			narrowF16: asm.NarrowF16AVX512, narrowBF16: asm.NarrowBF16AVX512,
+		},
 	}
 }
 
@@ -69,6 +73,10 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxAVX2, dropout: fallback.Dropout, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
+		converters: converters{
+			widenF16: asm.WidenF16AVX2, widenBF16: asm.WidenBF16AVX2, widenInt8: asm.WidenInt8AVX2,
+			narrowF16: asm.NarrowF16AVX2, narrowBF16: asm.NarrowBF16AVX2,
+		},
 	}
 }
 

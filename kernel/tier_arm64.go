@@ -32,5 +32,9 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
+		converters: converters{
+			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,
+			narrowF16: asm.NarrowF16NEON, narrowBF16: asm.NarrowBF16NEON,
+		},
 	}
 }

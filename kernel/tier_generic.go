@@ -22,6 +22,13 @@ func genericTier() tier {
 			fold:     fallback.Fold,
 			pack:     fallback.Pack,
 			unpack:   fallback.Unpack,
+			converters: converters{
+				widenF16:   fallback.WidenF16,
+				widenBF16:  fallback.WidenBF16,
+				widenInt8:  fallback.WidenInt8,
+				narrowF16:  fallback.NarrowF16,
+				narrowBF16: fallback.NarrowBF16,
+			},
 		}},
 		main:       func() int { return fallback.Lanes },
 		threadFMAs: 1 << 15,

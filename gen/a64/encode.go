@@ -15,6 +15,7 @@ const (
 	zero2               // name vd.4s, vn.4s, #0.0
 	element             // name vd.4s, vn.4s, vm.s[lane]
 	loadQ               // name qd, [xn, xm]
+	pair                // the name is the whole text, with places for d and n
 )
 
 type encoding struct {
@@ -36,19 +37,35 @@ var (
 	cmge        = encoding{"cmge", 0x4ea03c00, same3}
 	bic         = encoding{"bic", 0x4e601c00, bytes3}
 	ldrOffset   = encoding{"ldr", 0x3ce06800, loadQ}
+	fcvtl       = encoding{"fcvtl v%d.4s, v%d.4h", 0x0e217800, pair}
+	fcvtl2      = encoding{"fcvtl2 v%d.4s, v%d.8h", 0x4e217800, pair}
+	fcvtn       = encoding{"fcvtn v%d.4h, v%d.4s", 0x0e216800, pair}
+	fcvtn2      = encoding{"fcvtn2 v%d.8h, v%d.4s", 0x4e216800, pair}
+	shll        = encoding{"shll v%d.4s, v%d.4h, #16", 0x2e613800, pair}
+	shll2       = encoding{"shll2 v%d.4s, v%d.8h, #16", 0x6e613800, pair}
+	shrn        = encoding{"shrn v%d.4h, v%d.4s, #16", 0x0f108400, pair}
+	shrn2       = encoding{"shrn2 v%d.8h, v%d.4s, #16", 0x4f108400, pair}
+	sxtlBytes   = encoding{"sxtl v%d.8h, v%d.8b", 0x0f08a400, pair}
+	sxtl        = encoding{"sxtl v%d.4s, v%d.4h", 0x0f10a400, pair}
+	sxtl2       = encoding{"sxtl2 v%d.4s, v%d.8h", 0x4f10a400, pair}
+	scvtf       = encoding{"scvtf v%d.4s, v%d.4s", 0x4e21d800, pair}
 )
 
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, bic, ldrOffset,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, scvtf,
 }
 
 // encode returns the instruction's word and its text. m and lane are ignored
 // where the form has none.
 func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 	word = e.base | uint32(n)<<5 | uint32(d)
-	if e.form == zero2 {
+	switch e.form {
+	case zero2:
 		return word, fmt.Sprintf("%s v%d.4s, v%d.4s, #0.0", e.name, d, n)
+	case pair:
+		return word, fmt.Sprintf(e.name, d, n)
 	}
 	word |= uint32(m) << 16
 	switch e.form {
@@ -99,9 +116,24 @@ func (f *Func) FCMEQ(d, n, m Vec) { f.vec3(fcmeq, d, n, m) } // d = n == m
 func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 	f.vec2(fcmeqZero, d, n)
 }
+func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n int32
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32
 func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
+
+// Half of a vector into a whole one, and back. The names with a 2 take, or
+// leave alone what is in, the upper half.
+func (f *Func) FCVTL(d, n Vec)     { f.vec2(fcvtl, d, n) } // binary16 to float32
+func (f *Func) FCVTL2(d, n Vec)    { f.vec2(fcvtl2, d, n) }
+func (f *Func) FCVTN(d, n Vec)     { f.vec2(fcvtn, d, n) } // float32 to binary16, rounded to even
+func (f *Func) FCVTN2(d, n Vec)    { f.vec2(fcvtn2, d, n) }
+func (f *Func) SHLL(d, n Vec)      { f.vec2(shll, d, n) } // 16-bit lanes to the upper halves of 32-bit ones
+func (f *Func) SHLL2(d, n Vec)     { f.vec2(shll2, d, n) }
+func (f *Func) SHRN(d, n Vec)      { f.vec2(shrn, d, n) } // upper halves of 32-bit lanes to 16-bit ones
+func (f *Func) SHRN2(d, n Vec)     { f.vec2(shrn2, d, n) }
+func (f *Func) SXTLBytes(d, n Vec) { f.vec2(sxtlBytes, d, n) } // int8 to int16
+func (f *Func) SXTL(d, n Vec)      { f.vec2(sxtl, d, n) }      // int16 to int32
+func (f *Func) SXTL2(d, n Vec)     { f.vec2(sxtl2, d, n) }
 
 // LDRQ is d = the 16 bytes at n + m.
 func (f *Func) LDRQ(d Vec, n, m GP) {
