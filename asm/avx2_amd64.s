@@ -8516,6 +8516,107 @@ DATA constff800000AVX2<>+24(SB)/4, $0xff800000
 DATA constff800000AVX2<>+28(SB)/4, $0xff800000
 GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func AlibiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·AlibiAVX2(SB), NOSPLIT, $0-120
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+40(FP), DX
+	MOVQ    slopes_base+48(FP), BX
+	MOVQ    pos_base+72(FP), SI
+	MOVQ    max_base+96(FP), DI
+	MOVQ    max_len+104(FP), R8
+	VMOVUPS const00000001AVX2<>+0(SB), Y0
+
+	// The widest chunk of columns that is left.
+columns:
+	CMPQ  R8, $0x00000010
+	JGE   chunk2
+	TESTQ R8, R8
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+	// 2 vectors of lanes, one row a turn.
+chunk2:
+	VMOVUPS      (BX), Y1
+	VMOVUPS      (SI), Y3
+	VMOVUPS      (DI), Y5
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      32(SI), Y4
+	VMOVUPS      32(DI), Y6
+	VPBROADCASTD j0+32(FP), Y7
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	TESTQ        R10, R10
+	JZ           chunk2done
+	PCALIGN      $0x40
+
+chunk2row:
+	VPSUBD       Y7, Y3, Y8
+	VPABSD       Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMOVUPS      (R9), Y9
+	VFNMADD231PS Y8, Y1, Y9
+	VMOVUPS      Y9, (R9)
+	VMAXPS       Y5, Y9, Y5
+	VPSUBD       Y7, Y4, Y8
+	VPABSD       Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMOVUPS      32(R9), Y9
+	VFNMADD231PS Y8, Y2, Y9
+	VMOVUPS      Y9, 32(R9)
+	VMAXPS       Y6, Y9, Y6
+	VPADDD       Y0, Y7, Y7
+	ADDQ         CX, R9
+	DECQ         R10
+	JNZ          chunk2row
+
+chunk2done:
+	VMOVUPS Y5, (DI)
+	VMOVUPS Y6, 32(DI)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, R8
+	JMP     columns
+
+	// 1 vectors of lanes, one row a turn.
+chunk1:
+	VMOVUPS      (BX), Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      (DI), Y3
+	VPBROADCASTD j0+32(FP), Y4
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	TESTQ        R10, R10
+	JZ           chunk1done
+	PCALIGN      $0x40
+
+chunk1row:
+	VPSUBD       Y4, Y2, Y5
+	VPABSD       Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMOVUPS      (R9), Y6
+	VFNMADD231PS Y5, Y1, Y6
+	VMOVUPS      Y6, (R9)
+	VMAXPS       Y3, Y6, Y3
+	VPADDD       Y0, Y4, Y4
+	ADDQ         CX, R9
+	DECQ         R10
+	JNZ          chunk1row
+
+chunk1done:
+	VMOVUPS Y3, (DI)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, SI
+	ADDQ    $0x00000020, DI
+	SUBQ    $0x00000008, R8
+	JMP     columns
+
 // func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88

@@ -69,6 +69,11 @@ func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []floa
 //go:noescape
 func MaskAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
+// AlibiAVX512 subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores.
+//
+//go:noescape
+func AlibiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
 // SoftmaxAVX512 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape

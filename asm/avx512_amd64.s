@@ -14808,6 +14808,176 @@ DATA constff800000AVX512<>+56(SB)/4, $0xff800000
 DATA constff800000AVX512<>+60(SB)/4, $0xff800000
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func AlibiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·AlibiAVX512(SB), NOSPLIT, $0-120
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+40(FP), DX
+	MOVQ    slopes_base+48(FP), BX
+	MOVQ    pos_base+72(FP), SI
+	MOVQ    max_base+96(FP), DI
+	MOVQ    max_len+104(FP), R8
+	VMOVUPS const00000001AVX512<>+0(SB), Z0
+
+	// The widest chunk of columns that is left.
+columns:
+	CMPQ  R8, $0x00000040
+	JGE   chunk4
+	CMPQ  R8, $0x00000020
+	JGE   chunk2
+	TESTQ R8, R8
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+	// 4 vectors of lanes, one row a turn.
+chunk4:
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z5
+	VMOVUPS      (DI), Z9
+	VMOVUPS      64(BX), Z2
+	VMOVUPS      64(SI), Z6
+	VMOVUPS      64(DI), Z10
+	VMOVUPS      128(BX), Z3
+	VMOVUPS      128(SI), Z7
+	VMOVUPS      128(DI), Z11
+	VMOVUPS      192(BX), Z4
+	VMOVUPS      192(SI), Z8
+	VMOVUPS      192(DI), Z12
+	VPBROADCASTD j0+32(FP), Z13
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	TESTQ        R10, R10
+	JZ           chunk4done
+	PCALIGN      $0x40
+
+chunk4row:
+	VPSUBD       Z13, Z5, Z14
+	VPABSD       Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMOVUPS      (R9), Z15
+	VFNMADD231PS Z14, Z1, Z15
+	VMOVUPS      Z15, (R9)
+	VMAXPS       Z9, Z15, Z9
+	VPSUBD       Z13, Z6, Z14
+	VPABSD       Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMOVUPS      64(R9), Z15
+	VFNMADD231PS Z14, Z2, Z15
+	VMOVUPS      Z15, 64(R9)
+	VMAXPS       Z10, Z15, Z10
+	VPSUBD       Z13, Z7, Z14
+	VPABSD       Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMOVUPS      128(R9), Z15
+	VFNMADD231PS Z14, Z3, Z15
+	VMOVUPS      Z15, 128(R9)
+	VMAXPS       Z11, Z15, Z11
+	VPSUBD       Z13, Z8, Z14
+	VPABSD       Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMOVUPS      192(R9), Z15
+	VFNMADD231PS Z14, Z4, Z15
+	VMOVUPS      Z15, 192(R9)
+	VMAXPS       Z12, Z15, Z12
+	VPADDD       Z0, Z13, Z13
+	ADDQ         CX, R9
+	DECQ         R10
+	JNZ          chunk4row
+
+chunk4done:
+	VMOVUPS Z9, (DI)
+	VMOVUPS Z10, 64(DI)
+	VMOVUPS Z11, 128(DI)
+	VMOVUPS Z12, 192(DI)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JMP     columns
+
+	// 2 vectors of lanes, one row a turn.
+chunk2:
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z3
+	VMOVUPS      (DI), Z5
+	VMOVUPS      64(BX), Z2
+	VMOVUPS      64(SI), Z4
+	VMOVUPS      64(DI), Z6
+	VPBROADCASTD j0+32(FP), Z7
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	TESTQ        R10, R10
+	JZ           chunk2done
+	PCALIGN      $0x40
+
+chunk2row:
+	VPSUBD       Z7, Z3, Z8
+	VPABSD       Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMOVUPS      (R9), Z9
+	VFNMADD231PS Z8, Z1, Z9
+	VMOVUPS      Z9, (R9)
+	VMAXPS       Z5, Z9, Z5
+	VPSUBD       Z7, Z4, Z8
+	VPABSD       Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMOVUPS      64(R9), Z9
+	VFNMADD231PS Z8, Z2, Z9
+	VMOVUPS      Z9, 64(R9)
+	VMAXPS       Z6, Z9, Z6
+	VPADDD       Z0, Z7, Z7
+	ADDQ         CX, R9
+	DECQ         R10
+	JNZ          chunk2row
+
+chunk2done:
+	VMOVUPS Z5, (DI)
+	VMOVUPS Z6, 64(DI)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, R8
+	JMP     columns
+
+	// 1 vectors of lanes, one row a turn.
+chunk1:
+	VMOVUPS      (BX), Z1
+	VMOVUPS      (SI), Z2
+	VMOVUPS      (DI), Z3
+	VPBROADCASTD j0+32(FP), Z4
+	MOVQ         AX, R9
+	MOVQ         DX, R10
+	TESTQ        R10, R10
+	JZ           chunk1done
+	PCALIGN      $0x40
+
+chunk1row:
+	VPSUBD       Z4, Z2, Z5
+	VPABSD       Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMOVUPS      (R9), Z6
+	VFNMADD231PS Z5, Z1, Z6
+	VMOVUPS      Z6, (R9)
+	VMAXPS       Z3, Z6, Z3
+	VPADDD       Z0, Z4, Z4
+	ADDQ         CX, R9
+	DECQ         R10
+	JNZ          chunk1row
+
+chunk1done:
+	VMOVUPS Z3, (DI)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, R8
+	JMP     columns
+
 // func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88

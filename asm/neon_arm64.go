@@ -54,6 +54,11 @@ func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float3
 //go:noescape
 func MaskNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
+// AlibiNEON subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores.
+//
+//go:noescape
+func AlibiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
 // SoftmaxNEON turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape

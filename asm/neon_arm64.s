@@ -25157,6 +25157,169 @@ next:
 done:
 	RET
 
+// func AlibiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·AlibiNEON(SB), NOSPLIT, $0-120
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD slopes_base+48(FP), R2
+	MOVD pos_base+72(FP), R3
+	MOVD max_base+96(FP), R4
+	MOVD $0x00000001, R5
+	VDUP R5, V0.S4
+	MOVD max_len+104(FP), R5
+
+	// The widest chunk of columns that is left.
+columns:
+	CMP $12, R5
+	BGE chunk3
+	CMP $8, R5
+	BGE chunk2
+	CMP $4, R5
+	BGE chunk1
+	RET
+
+	// 3 vectors of lanes, one row a turn.
+chunk3:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F4
+	FMOVQ (R4), F7
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R4), F8
+	FMOVQ 32(R2), F3
+	FMOVQ 32(R3), F6
+	FMOVQ 32(R4), F9
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V10.S4
+	MOVD R0, R6
+	CBZ R7, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	VSUB V10.S4, V4.S4, V11.S4
+	WORD $0x4ea0b96b // abs v11.4s, v11.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	FMOVQ (R6), F14
+	VFMLS V11.S4, V1.S4, V14.S4
+	FMOVQ F14, (R6)
+	WORD $0x6ea7e5cb // fcmgt v11.4s, v14.4s, v7.4s
+	VBIT V11.B16, V14.B16, V7.B16
+	VSUB V10.S4, V5.S4, V12.S4
+	WORD $0x4ea0b98c // abs v12.4s, v12.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	FMOVQ 16(R6), F15
+	VFMLS V12.S4, V2.S4, V15.S4
+	FMOVQ F15, 16(R6)
+	WORD $0x6ea8e5ec // fcmgt v12.4s, v15.4s, v8.4s
+	VBIT V12.B16, V15.B16, V8.B16
+	VSUB V10.S4, V6.S4, V13.S4
+	WORD $0x4ea0b9ad // abs v13.4s, v13.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	FMOVQ 32(R6), F16
+	VFMLS V13.S4, V3.S4, V16.S4
+	FMOVQ F16, 32(R6)
+	WORD $0x6ea9e60d // fcmgt v13.4s, v16.4s, v9.4s
+	VBIT V13.B16, V16.B16, V9.B16
+	VADD V0.S4, V10.S4, V10.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk3row
+
+chunk3done:
+	FMOVQ F7, (R4)
+	FMOVQ F8, 16(R4)
+	FMOVQ F9, 32(R4)
+	ADD $48, R0, R0
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUB $12, R5, R5
+	B columns
+
+	// 2 vectors of lanes, one row a turn.
+chunk2:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F3
+	FMOVQ (R4), F5
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F4
+	FMOVQ 16(R4), F6
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V7.S4
+	MOVD R0, R6
+	CBZ R7, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	VSUB V7.S4, V3.S4, V8.S4
+	WORD $0x4ea0b908 // abs v8.4s, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	FMOVQ (R6), F10
+	VFMLS V8.S4, V1.S4, V10.S4
+	FMOVQ F10, (R6)
+	WORD $0x6ea5e548 // fcmgt v8.4s, v10.4s, v5.4s
+	VBIT V8.B16, V10.B16, V5.B16
+	VSUB V7.S4, V4.S4, V9.S4
+	WORD $0x4ea0b929 // abs v9.4s, v9.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	FMOVQ 16(R6), F11
+	VFMLS V9.S4, V2.S4, V11.S4
+	FMOVQ F11, 16(R6)
+	WORD $0x6ea6e569 // fcmgt v9.4s, v11.4s, v6.4s
+	VBIT V9.B16, V11.B16, V6.B16
+	VADD V0.S4, V7.S4, V7.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F5, (R4)
+	FMOVQ F6, 16(R4)
+	ADD $32, R0, R0
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUB $8, R5, R5
+	B columns
+
+	// 1 vectors of lanes, one row a turn.
+chunk1:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+	FMOVQ (R4), F3
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V4.S4
+	MOVD R0, R6
+	CBZ R7, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	VSUB V4.S4, V2.S4, V5.S4
+	WORD $0x4ea0b8a5 // abs v5.4s, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	FMOVQ (R6), F6
+	VFMLS V5.S4, V1.S4, V6.S4
+	FMOVQ F6, (R6)
+	WORD $0x6ea3e4c5 // fcmgt v5.4s, v6.4s, v3.4s
+	VBIT V5.B16, V6.B16, V3.B16
+	VADD V0.S4, V4.S4, V4.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F3, (R4)
+	ADD $16, R0, R0
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R5, R5
+	B columns
+
 // func SoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD s_base+0(FP), R0

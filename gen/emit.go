@@ -93,6 +93,22 @@ func (g *gen) stride(name string) reg.GPVirtual {
 	return r
 }
 
+// argument is the memory of a parameter that is not a slice.
+func (g *gen) argument(name string) operand.Mem {
+	b, err := g.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// advance adds a number of bytes to pointers.
+func (g *gen) advance(bytes int, pointers ...reg.GPVirtual) {
+	for _, p := range pointers {
+		g.ADDQ(operand.U32(bytes), p)
+	}
+}
+
 // align aligns the loop that follows, so that its instructions come from as few
 // lines of the instruction cache as possible.
 func (g *gen) align() {

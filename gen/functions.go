@@ -6,6 +6,7 @@ import "fmt"
 type emitter interface {
 	tile(s tileShape, e epilogue)
 	mask()
+	alibi()
 	softmax()
 	fold()
 	pack()
@@ -26,6 +27,7 @@ func emitAll(e emitter, tiles []tileShape) {
 		e.tile(s, storeFold)
 	}
 	e.mask()
+	e.alibi()
 	e.softmax()
 	e.fold()
 	e.pack()
@@ -46,6 +48,8 @@ type function struct{ name, signature, doc string }
 var (
 	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
 		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
+	alibiFunction = function{"Alibi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
+		"subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores."}
 	softmaxFunction = function{"Softmax", "(s []float32, ld, n int, max, sum []float32)",
 		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums."}
 	foldFunction = function{"Fold", "(max, sum, blockMax, blockSum, alpha, beta []float32)",

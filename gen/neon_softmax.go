@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"github.com/attn-go/attn/gen/a64"
-)
+import "github.com/attn-go/attn/gen/a64"
 
 // exp2 on NEON uses no conversion, which only half of a core's vector units do,
 // or one. A number of magnitude below 2^22 plus 1.5·2^23 is rounded to an
@@ -110,16 +106,7 @@ func (g *neon) softmax() {
 	g.function(softmaxFunction)
 	p := softmaxer{neon: g, s: g.slice("s"), ld: g.stride("ld"), max: g.slice("max"), sum: g.slice("sum"), left: g.param(g.Len("max"))}
 	e := g.exp2Regs()
-	g.Comment("The widest chunk of columns that is left.")
-	g.Label("columns")
-	for v := neonChunk; v > 0; v-- {
-		g.Op("CMP", v*neonLanes, p.left)
-		g.Jump("BGE", fmt.Sprintf("chunk%d", v))
-	}
-	g.Ret()
-	for v := neonChunk; v > 0; v-- {
-		g.Scope(func() { p.chunk(v, e) })
-	}
+	g.chunks(neonChunk, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
 }
 
 type softmaxer struct {
@@ -127,8 +114,7 @@ type softmaxer struct {
 	s, ld, max, sum, left a64.GP
 }
 
-func (g softmaxer) chunk(vectors int, e exp2Regs) {
-	name := fmt.Sprintf("chunk%d", vectors)
+func (g softmaxer) chunk(vectors int, name string, e exp2Regs) {
 	g.Comment("%d vectors of lanes: maxima and sums in registers, one row a turn.", vectors)
 	g.Label(name)
 	zs, sums := g.Vecs(vectors), g.Vecs(vectors)
@@ -161,8 +147,6 @@ func (g softmaxer) chunk(vectors int, e exp2Regs) {
 		g.store(sums[v], a64.At(g.sum, v*neonBytes))
 	}
 	g.advance(vectors*neonBytes, g.s, g.max, g.sum)
-	g.Op("SUB", vectors*neonLanes, g.left, g.left)
-	g.Jump("B", "columns")
 }
 
 // fold merges the statistics of a block into the running ones; see fold.go.

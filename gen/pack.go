@@ -12,11 +12,7 @@ import (
 func (g *gen) pack() {
 	g.function(packFunction)
 	p := packer{gen: g, dst: g.slice("dst"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"), lanes: g.sliceLen("off"), d: g.num("d"), scale: g.vec()}
-	scale, err := g.Param("scale").Resolve()
-	if err != nil {
-		panic(err)
-	}
-	g.VBROADCASTSS(scale.Addr, p.scale)
+	g.VBROADCASTSS(g.argument("scale"), p.scale)
 	g.TESTQ(p.d, p.d)
 	g.JZ(operand.LabelRef("done"))
 	n := p.num("n")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -23,24 +21,12 @@ func (g *gen) softmax() {
 	if g.evex() {
 		widest = 4
 	}
-	g.Comment("The widest chunk of columns that is left.")
-	g.Label("columns")
-	for v := widest; v > 1; v /= 2 {
-		g.CMPQ(left, operand.U32(v*g.lanes()))
-		g.JGE(operand.LabelRef(fmt.Sprintf("chunk%d", v)))
-	}
-	g.TESTQ(left, left)
-	g.JNZ(operand.LabelRef("chunk1"))
-	g.ret()
-	for v := widest; v > 0; v /= 2 {
-		g.softmaxChunk(v, s, ld, n, max, sum, ops)
-		g.SUBQ(operand.U32(v*g.lanes()), left)
-		g.JMP(operand.LabelRef("columns"))
-	}
+	g.chunks(widest, left, func(vectors int, name string) {
+		g.softmaxChunk(vectors, name, s, ld, n, max, sum, ops)
+	})
 }
 
-func (g *gen) softmaxChunk(vectors int, s, ld, n, max, sum reg.GPVirtual, ops []operand.Op) {
-	name := fmt.Sprintf("chunk%d", vectors)
+func (g *gen) softmaxChunk(vectors int, name string, s, ld, n, max, sum reg.GPVirtual, ops []operand.Op) {
 	g.Commentf("%d vectors of lanes: maxima and sums in registers, one row a turn.", vectors)
 	g.Label(name)
 	zs, sums := make([]reg.VecVirtual, vectors), g.vectorsOf(vectors)
@@ -75,7 +61,5 @@ func (g *gen) softmaxChunk(vectors int, s, ld, n, max, sum reg.GPVirtual, ops []
 	for v := range sums {
 		g.VMOVUPS(sums[v], at(sum, v*g.bytes()))
 	}
-	for _, p := range []reg.GPVirtual{s, max, sum} {
-		g.ADDQ(operand.U32(vectors*g.bytes()), p)
-	}
+	g.advance(vectors*g.bytes(), s, max, sum)
 }

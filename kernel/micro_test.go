@@ -21,7 +21,11 @@ var microKernels = []struct {
 	{"tileMax", tileCases(tileTop)},
 	{"tileFold", tileCases(tileFolded)},
 	{"mask", maskCases},
+	{"alibi", alibiCases},
+	{"bias", biasCases},
+	{"hide", hideCases},
 	{"softmax", softmaxCases},
+	{"dropout", dropoutCases},
 	{"fold", foldCases},
 	{"pack", packCases},
 	{"unpack", unpackCases},
@@ -244,6 +248,11 @@ func (a *arena) vector(name string, n int, gap float32) []float32 {
 // int32s returns n integers.
 func (a *arena) int32s(name string, n int) []int32 {
 	return typed[int32](a.take(name, 4*n, 4).data)
+}
+
+// uint32s returns n integers without a sign.
+func (a *arena) uint32s(name string, n int) []uint32 {
+	return typed[uint32](a.take(name, 4*n, 4).data)
 }
 
 // ints returns n integers.

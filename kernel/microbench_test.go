@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/fallback"
 )
 
 // BenchmarkMicro times every micro-kernel of every tier and width, with data in
@@ -40,7 +42,8 @@ func microBenchmarks(w int) (list []microBenchmark) {
 		list = append(list, benchTile("tile", w, 256, d, rowsTight), benchTile("tile", w, d, 256, columnsTight))
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
-	list = append(list, benchMask(w), benchSoftmax(w), benchFold(w))
+	list = append(list, benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
+	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
@@ -77,6 +80,45 @@ func benchMask(w int) microBenchmark {
 	}
 	return microBenchmark{"mask", "n=256", 0, float64(len(s)), func(p *panelKernels) {
 		p.mask(s, w, 0, blockKeys, lo, hi, top)
+	}}
+}
+
+func benchAlibi(w int) microBenchmark {
+	s, top, slopes, pos := random(blockKeys*w), filled(w, -inf32), random(w), make([]int32, w)
+	for lane := range pos {
+		pos[lane] = int32(100 + lane)
+	}
+	return microBenchmark{"alibi", "n=256", 0, float64(len(s)), func(p *panelKernels) {
+		p.alibi(s, w, 0, blockKeys, slopes, pos, top)
+	}}
+}
+
+// benchBias adds a bias of 0, in a number of rows.
+func benchBias(w, rows int) microBenchmark {
+	s, top, src, off := random(blockKeys*w), filled(w, -inf32), make([]float32, blockKeys*rows), rowsInOrder(w, rows, blockKeys)
+	return microBenchmark{"bias", fmt.Sprintf("n=256/rows=%d", rows), 0, float64(len(s)), func(p *panelKernels) {
+		p.bias(s, w, blockKeys, src, off, top)
+	}}
+}
+
+func benchHide(w, rows int) microBenchmark {
+	s, top, keep, off := random(blockKeys*w), filled(w, -inf32), make([]bool, blockKeys*rows), rowsInOrder(w, rows, blockKeys)
+	for i := range keep {
+		keep[i] = i%3 > 0
+	}
+	return microBenchmark{"hide", fmt.Sprintf("n=256/rows=%d", rows), 0, float64(len(s)), func(p *panelKernels) {
+		p.hide(s, w, blockKeys, keep, off, false, top)
+	}}
+}
+
+// benchDropout keeps three weights of four, and their size.
+func benchDropout(w int) microBenchmark {
+	s, keys, head, pos := random(blockKeys*w), fallback.PhiloxKeys(1), make([]uint32, w), make([]uint32, w)
+	for lane := range pos {
+		pos[lane] = uint32(lane)
+	}
+	return microBenchmark{"dropout", "n=256", 0, float64(len(s)), func(p *panelKernels) {
+		p.dropout(s, w, 0, blockKeys, keys[:], 0, head, pos, 1<<30, 1)
 	}}
 }
 

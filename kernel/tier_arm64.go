@@ -28,8 +28,8 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask:  asm.MaskNEON,
-		alibi: fallback.Alibi, bias: fallback.Bias, hide: fallback.Hide,
+		mask: asm.MaskNEON, alibi: asm.AlibiNEON,
+		bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 		converters: converters{

@@ -48,13 +48,14 @@ var (
 	sxtlBytes   = encoding{"sxtl v%d.8h, v%d.8b", 0x0f08a400, pair}
 	sxtl        = encoding{"sxtl v%d.4s, v%d.4h", 0x0f10a400, pair}
 	sxtl2       = encoding{"sxtl2 v%d.4s, v%d.8h", 0x4f10a400, pair}
+	abs         = encoding{"abs v%d.4s, v%d.4s", 0x4ea0b800, pair}
 	scvtf       = encoding{"scvtf v%d.4s, v%d.4s", 0x4e21d800, pair}
 )
 
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, bic, ldrOffset,
-	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, scvtf,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf,
 }
 
 // encode returns the instruction's word and its text. m and lane are ignored
@@ -119,6 +120,7 @@ func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n int32
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32
+func (f *Func) ABS(d, n Vec)     { f.vec2(abs, d, n) }     // d = |n|, int32
 func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
 
 // Half of a vector into a whole one, and back. The names with a 2 take, or
