@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // Contract is the version of the numeric contract (see the package
 // documentation): whoever changes a bit of any result raises it.
 const Contract = 1
@@ -43,23 +41,10 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 		return nil
 	}
 	j := jobs.get()
-	j.problem = problem{
-		out: out, q: q, k: k, v: v,
-		mask: opts.Mask, perRow: opts.Mask.perRow(),
-		group: q.shape[1] / k.shape[1],
-		scale: log2Scale(opts.Scale, q.shape[3]),
-	}
+	j.problem = newProblem(&out, &q, &k, &v, &opts)
 	j.plan(t, opts.Threads)
 	j.run(opts.Run)
 	j.problem = problem{} // the caller's memory is the caller's again
 	jobs.put(j)
 	return nil
-}
-
-// log2Scale is the contract's c: the scale in the units of exp2.
-func log2Scale(scale float32, d int) float32 {
-	if scale == 0 {
-		scale = float32(1 / math.Sqrt(float64(d)))
-	}
-	return float32(float64(scale) * math.Log2E)
 }

@@ -177,7 +177,7 @@ func TestCausalIsLengths(t *testing.T) {
 // TestCausalOffsets: an offset near the largest int hides nothing, also where
 // offset + i overflows.
 func TestCausalOffsets(t *testing.T) {
-	for _, keys := range []int{0, 1, 300, math.MaxInt - 1, math.MaxInt} {
+	for _, keys := range []int{0, 1, 300, maxPosition - 1, maxPosition} {
 		for _, offset := range []int{math.MinInt, -1, 0, 1, 299, 300, math.MaxInt - 2, math.MaxInt - 1, math.MaxInt} {
 			m := Causal(offset)
 			for i := range 5 {
@@ -188,7 +188,7 @@ func TestCausalOffsets(t *testing.T) {
 				if want.Sign() < 0 {
 					want.SetInt64(0)
 				}
-				if got := m.span(0, i, keys); got.lo != 0 || int64(got.hi) != want.Int64() {
+				if got := m.span(place{query: i, keys: keys, diagonal: i}); got.lo != 0 || int64(got.hi) != want.Int64() {
 					t.Errorf("Causal(%d) of query %d and %d keys is %v, want up to %v", offset, i, keys, got, want)
 				}
 			}
@@ -227,7 +227,7 @@ func oracleError(c attnCase, out *Tensor, q, k, v Tensor) (worst, rms float64) {
 			want := make([]float64, c.lq*c.dv)
 			fallback.Oracle(want, q.f32[q.at(b, h, 0):], k.f32[k.at(b, kh, 0):], v.f32[v.at(b, kh, 0):],
 				c.lq, c.lk, c.d, c.dv, 1/math.Sqrt(float64(c.d)), func(i int) (int, int) {
-					s := c.mask.span(b, i, c.lk)
+					s := c.mask.span(place{batch: b, query: i, keys: c.lk, diagonal: i})
 					return s.lo, s.hi
 				})
 			for i := range c.lq {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"github.com/attn-go/attn/fallback"
 )
 
 // A rng makes test data of integers alone, so that they are the same on every
@@ -110,10 +108,7 @@ func (c attnCase) inputs() (q, k, v Tensor) {
 // job plans the case for one thread of a tier that need not be in the list.
 func (c attnCase) job(t *tier, out, q, k, v Tensor) *job {
 	j := newJob()
-	j.problem = problem{
-		out: out, q: q, k: k, v: v, mask: c.mask, perRow: c.mask.perRow(),
-		group: c.h / c.hkv, scale: log2Scale(c.scale, c.d),
-	}
+	j.problem = newProblem(&out, &q, &k, &v, &Options{Scale: c.scale, Mask: c.mask})
 	j.plan(t, 1)
 	return j
 }
@@ -180,81 +175,11 @@ func same(t *testing.T, what string, a, b *Tensor) {
 	}
 }
 
-// contract computes the case as the package documentation defines it, row by
-// row, key by key: no panels, no tiles, no lanes.
+// contract computes the case as the package documentation defines it; see
+// model_test.go.
 func (c attnCase) contract(q, k, v Tensor) Tensor {
 	out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
-	scale := log2Scale(c.scale, c.d)
-	eachRow(&out, func(b, h, i int, row []float32) {
-		kh := h / (c.h / c.hkv)
-		keys := c.mask.span(b, i, c.lk)
-		contractRow(row, rowOf(&q, b, h, i), scale, keys,
-			func(j int) []float32 { return rowOf(&k, b, kh, j) },
-			func(j int) []float32 { return rowOf(&v, b, kh, j) })
-	})
+	ref := newModel(q, k, v, &Options{Scale: c.scale, Mask: c.mask})
+	eachRow(&out, func(b, h, i int, row []float32) { copy(row, ref.row(b, h, i).out) })
 	return out
-}
-
-func contractRow(out, q []float32, scale float32, keys span, key, value func(j int) []float32) {
-	qs := make([]float32, len(q))
-	for d := range q {
-		qs[d] = q[d] * scale
-	}
-	o := make([]float32, len(out))
-	m, l := float32(math.Inf(-1)), float32(0)
-	first := true
-	for lo := 0; lo < keys.hi; lo += blockKeys {
-		var s []float32
-		var visible []int
-		mb := float32(math.Inf(-1))
-		for j := max(lo, keys.lo); j < min(lo+blockKeys, keys.hi); j++ {
-			acc := float32(0)
-			for d, x := range key(j) {
-				acc = fallback.FMA(qs[d], x, acc)
-			}
-			if math.IsInf(float64(acc), -1) {
-				continue
-			}
-			s, visible = append(s, acc), append(visible, j)
-			if acc > mb {
-				mb = acc
-			}
-		}
-		if len(s) == 0 {
-			continue
-		}
-		lb, ob := float32(0), make([]float32, len(out))
-		for x, j := range visible {
-			p := fallback.Exp2(s[x] - mb)
-			lb += p
-			for e, y := range value(j) {
-				ob[e] = fallback.FMA(p, y, ob[e])
-			}
-		}
-		if first {
-			m, l, o, first = mb, lb, ob, false
-			continue
-		}
-		mm := max(m, mb)
-		a, bb := fallback.Exp2(m-mm), fallback.Exp2(mb-mm)
-		l = fallback.FMA(lb, bb, float32(l*a))
-		for e := range o {
-			o[e] = fallback.FMA(ob[e], bb, float32(o[e]*a))
-		}
-		m = mm
-	}
-	if first {
-		clear(out)
-		return
-	}
-	inv, nan := 1/l, false
-	for e := range out {
-		out[e] = float32(o[e]*inv) + 0
-		nan = nan || out[e] != out[e]
-	}
-	if nan {
-		for e := range out {
-			out[e] = canonicalNaN
-		}
-	}
 }

@@ -2,15 +2,6 @@ package kernel
 
 import "sync"
 
-// A problem is what one call computes.
-type problem struct {
-	out, q, k, v Tensor
-	mask         Mask
-	perRow       bool    // mask.perRow()
-	group        int     // query heads per key head
-	scale        float32 // log2Scale
-}
-
 // A unit of a problem is key head h of batch row b with all query rows that use
 // it: group query heads × Lq queries. Row r of a unit is query r/group of the
 // head r%group in the group, so that neighbours see nearly the same keys under a

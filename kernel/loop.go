@@ -1,13 +1,11 @@
 package kernel
 
-import "math/bits"
-
 // task does task i of j: its panels, block of keys by block of keys, so that all
 // panels use a block while it is in cache.
 func (w *workspace) task(j *job, i int) {
 	first, end := j.part(i, j.units())
 	panels := w.panels[:end-first]
-	all := span{j.keys(), 0}
+	all := nothing
 	u, n := j.unit(first/j.panels), first%j.panels // unit and panel in it
 	for x := range panels {
 		p := &panels[x]
@@ -34,6 +32,9 @@ func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
 	}
 	p.use(j.kernels(p.n))
 	p.see(j)
+	if j.state.resume {
+		w.resume(j, p)
+	}
 }
 
 // block does the panels' keys in the block from lo on: scores, softmax, weighted
@@ -42,7 +43,7 @@ func (w *workspace) block(j *job, panels []panel, lo int) {
 	for len(panels) > 0 {
 		n := w.scoreBatch(j, panels, lo)
 		for x := range panels[:n] {
-			w.softmax(&panels[x])
+			w.softmax(j, &panels[x])
 		}
 		for x := range panels[:n] {
 			w.weigh(j, &panels[x])
@@ -63,8 +64,7 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 	used := 0
 	for x := range panels {
 		p := &panels[x]
-		p.keys = p.seen.and(span{lo, addSat(lo, blockKeys)})
-		n := p.keys.len() * p.kern.lanes
+		n := p.cut(j, lo) * p.kern.lanes
 		if x > 0 && used+n > min(batchFloats, len(w.scores)) {
 			return x
 		}
@@ -77,9 +77,19 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 	return len(panels)
 }
 
+// cut finds the keys of the block from lo on that any row of p sees, and returns
+// their number.
+func (p *panel) cut(j *job, lo int) int {
+	p.keys = p.seen.and(span{lo, addSat(lo, blockKeys)})
+	if j.mask.sparse.set {
+		p.keys = p.trim(j, p.keys)
+	}
+	return p.keys.len()
+}
+
 // softmax turns the scores of the block at hand into weights and merges its
 // statistics.
-func (w *workspace) softmax(p *panel) {
+func (w *workspace) softmax(j *job, p *panel) {
 	n := p.keys.len()
 	switch {
 	case n == 0:
@@ -87,24 +97,15 @@ func (w *workspace) softmax(p *panel) {
 	case p.exact:
 		w.findRuns(p)
 	}
-	if !p.started {
-		p.kern.softmax(p.s, p.kern.lanes, n, p.max, p.sum)
-		return
+	max, sum := p.max, p.sum
+	if p.started {
+		max, sum = p.blockMax, p.blockSum
 	}
-	p.kern.softmax(p.s, p.kern.lanes, n, p.blockMax, p.blockSum)
-	p.kern.fold(p.max, p.sum, p.blockMax, p.blockSum, p.alpha, p.beta)
-}
-
-// finish writes the rows of p to out.
-func (w *workspace) finish(j *job, p *panel) {
-	lanes := p.kern.lanes
-	if !p.started { // no key at all
-		clear(p.sum)
-		clear(p.o[:lanes*j.dv()])
+	p.kern.softmax(p.s, p.kern.lanes, n, max, sum)
+	if j.dropout.Rate != 0 {
+		w.drop(j, p)
 	}
-	w.offsets(j, &j.out, p)
-	nan := p.kern.unpack(j.out.f32, w.off[:lanes], p.o, lanes, p.n, j.dv(), p.sum)
-	for nan &= 1<<p.n - 1; nan != 0; nan &= nan - 1 {
-		w.finishNaN(j, p, bits.TrailingZeros64(nan))
+	if p.started {
+		p.kern.fold(p.max, p.sum, p.blockMax, p.blockSum, p.alpha, p.beta)
 	}
 }

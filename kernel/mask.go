@@ -6,63 +6,63 @@ import "fmt"
 // call, nothing is allocated. The zero Mask hides nothing. Masks are
 // intersected with And.
 //
-// A hidden key or value never matters, even if it is NaN or Inf, and keys
-// outside every row's span are not read at all. A row that sees no key gives
-// zeros.
+// Masks speak of positions: query i of batch row b stands at position
+// Options.QueryStart[b] + i and key j at Options.KeyStart[b] + j, both from 0
+// by default. Lengths, ids and bitmaps count the queries and keys of the call.
+//
+// A hidden key or value never matters, even if it is NaN or Inf. Masks made of
+// spans ([Causal], [Window], [PrefixLM], [KeyLengths], [QueryLengths],
+// [Segments]) and [BlockSparse] cost nothing where a block of 256 keys is
+// hidden from, or seen by, all queries at hand, and keys that no query sees are not
+// read at all. [Visible] and [Hidden] look at every score. A row that sees no
+// key gives zeros.
 type Mask struct {
-	rules [maxRules]rule
-	n     int
-	err   *ArgumentError // of a constructor or And, reported by the call
+	rules  [maxRules]rule
+	n      int
+	bools  [maxBools]boolView
+	nBools int
+	sparse blockSparse
+	err    *ArgumentError // of a constructor or And, reported by the call
 }
 
-// maxRules bounds the rules of one Mask, so that a Mask is a plain value.
-const maxRules = 6
-
-// A rule lets every query row see one span of keys. All masks that the fused
-// path knows are intersections of rules: to add one, add a kind, a case in
-// rule.span and a constructor.
-type rule struct {
-	kind    ruleKind
-	offset  int
-	lengths []int
-}
-
-type ruleKind uint8
-
+// What a Mask may hold is bounded, so that it is a plain value.
 const (
-	ruleCausal ruleKind = iota
-	ruleKeyLengths
+	maxRules = 6
+	maxBools = 2
 )
 
-// Causal lets query i of every batch row see the keys j ≤ offset + i. With
-// offset 0 the diagonal starts top left, as for a prompt on its own; with a
-// cache that already held past keys when the queries' keys were appended,
-// offset is past (the diagonal ends bottom right). Any offset is valid, also a
-// negative one.
-func Causal(offset int) Mask {
-	return single(rule{kind: ruleCausal, offset: offset})
-}
-
-// KeyLengths lets the queries of batch row b see the first lengths[b] keys;
-// memory past them is never read. There must be one length from 0 to L per
-// batch row. The slice is not copied: it must not change during the call.
-func KeyLengths(lengths []int) Mask {
-	return single(rule{kind: ruleKeyLengths, lengths: lengths})
-}
-
-// And returns the mask that hides what m or n hides.
+// And returns the mask that hides what m or n hides. It holds at most 6 masks made of
+// spans, 2 of [Visible] and [Hidden], and one [BlockSparse]; more of
+// them is an error of the call.
 func (m Mask) And(n Mask) Mask {
 	if m.err == nil {
 		m.err = n.err
 	}
 	for _, r := range n.rules[:n.n] {
 		if m.n == maxRules {
-			m.err = &ArgumentError{"Options.Mask", fmt.Sprintf("an intersection of more than %d masks", maxRules), "fewer"}
-			break
+			return m.tooMany(maxRules, "masks made of spans")
 		}
 		m.rules[m.n] = r
 		m.n++
 	}
+	for _, v := range n.bools[:n.nBools] {
+		if m.nBools == maxBools {
+			return m.tooMany(maxBools, "bool masks")
+		}
+		m.bools[m.nBools] = v
+		m.nBools++
+	}
+	if n.sparse.set {
+		if m.sparse.set {
+			return m.tooMany(1, "block-sparse masks")
+		}
+		m.sparse = n.sparse
+	}
+	return m
+}
+
+func (m Mask) tooMany(limit int, what string) Mask {
+	m.err = &ArgumentError{"Options.Mask", fmt.Sprintf("an intersection of more than %d %s", limit, what), "fewer"}
 	return m
 }
 
@@ -72,46 +72,16 @@ func single(r rule) Mask {
 	return m
 }
 
-// span returns what query i of batch row b sees of keys keys.
-func (r *rule) span(b, i, keys int) span {
-	switch r.kind {
-	case ruleCausal:
-		if r.offset >= keys-i {
-			return span{0, keys} // where offset + i + 1 could overflow, too
-		}
-		return span{0, r.offset + i + 1}
-	case ruleKeyLengths:
-		return span{0, r.lengths[b]}
-	}
-	panic("attn: unknown mask rule")
-}
-
-// perRow tells whether the spans differ between the queries of a batch row.
-func (r *rule) perRow() bool { return r.kind == ruleCausal }
-
-// check reports a rule that does not fit the batch.
-func (r *rule) check(batch, keys int) error {
-	if r.kind != ruleKeyLengths {
-		return nil
-	}
-	if len(r.lengths) != batch {
-		return &ArgumentError{"Options.Mask", fmt.Sprintf("%d key lengths", len(r.lengths)), fmt.Sprintf("one per batch row: %d", batch)}
-	}
-	for b, n := range r.lengths {
-		if n < 0 || n > keys {
-			return &ArgumentError{"Options.Mask", fmt.Sprintf("key length %d of batch row %d", n, b), fmt.Sprintf("0 to %d", keys)}
-		}
-	}
-	return nil
-}
-
-// span returns what query i of batch row b sees under all rules, within
-// [0, keys); an empty span is {0, 0}.
-func (m *Mask) span(b, i, keys int) span {
-	s := span{0, keys}
+// span returns the keys that a query may see under all rules, within
+// [0, at.keys); an empty span is {0, 0}.
+func (m *Mask) span(at place) span {
+	s := span{0, at.keys}
 	for x := range m.rules[:m.n] {
-		r := m.rules[x].span(b, i, keys)
+		r := m.rules[x].span(at)
 		s.lo, s.hi = max(s.lo, r.lo), min(s.hi, r.hi)
+	}
+	for x := range m.bools[:m.nBools] {
+		s.hi = min(s.hi, m.bools[x].shape[3])
 	}
 	if s.lo >= s.hi {
 		return span{}
@@ -119,24 +89,44 @@ func (m *Mask) span(b, i, keys int) span {
 	return s
 }
 
+// length returns how many keys of batch row b there are at all, of keys.
+func (m *Mask) length(b, keys int) int {
+	for x := range m.rules[:m.n] {
+		if r := &m.rules[x]; r.kind == ruleKeyLengths {
+			keys = min(keys, r.ints[b])
+		}
+	}
+	return keys
+}
+
 // perRow tells whether the queries of a batch row see different spans.
 func (m *Mask) perRow() bool {
 	for x := range m.rules[:m.n] {
-		if m.rules[x].perRow() {
+		if m.rules[x].kind != ruleKeyLengths {
 			return true
 		}
 	}
-	return false
+	return m.sparse.set
 }
 
-func (m *Mask) check(batch, keys int) error {
+// check reports a mask that does not fit the call, and completes those that depend on its
+// shape.
+func (m *Mask) check(c *callShape) error {
 	if m.err != nil {
 		return m.err
 	}
 	for x := range m.rules[:m.n] {
-		if err := m.rules[x].check(batch, keys); err != nil {
+		if err := m.rules[x].check(c); err != nil {
 			return err
 		}
 	}
-	return nil
+	for x := range m.bools[:m.nBools] {
+		if err := m.bools[x].check(c); err != nil {
+			return err
+		}
+	}
+	return m.sparse.check(c)
 }
+
+// callShape is what masks and per-row options must fit.
+type callShape struct{ batch, heads, queries, keys int }

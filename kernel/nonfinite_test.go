@@ -33,7 +33,7 @@ func TestHiddenNeverMatters(t *testing.T) {
 				eachTier(t, func(t *testing.T, tier *tier) {
 					out := c.run(t, q, pk, pv, Options{Tier: tier.name})
 					eachRow(&out, func(b, h, i int, row []float32) {
-						if c.mask.span(b, i, c.lk).hi > from {
+						if c.mask.span(place{batch: b, query: i, keys: c.lk, diagonal: i}).hi > from {
 							return
 						}
 						want := rowOf(&clean, b, h, i)

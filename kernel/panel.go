@@ -12,6 +12,9 @@ package kernel
 //	Oᵀ [Dv][w]   running output
 //	max, sum [w] running maximum and sum of the softmax
 
+// maxLanes bounds the width of a panel.
+const maxLanes = 64
+
 // panelKernels are the micro-kernels of one ISA for panels of one width. They
 // are the whole contract between the tile loop and an ISA: plain functions over
 // slices and ints, so that assigning an assembly stub or a fallback function to
@@ -28,8 +31,8 @@ package kernel
 //   - max(x, y) is "x if x > y, else y": a NaN in x is ignored here; it
 //     reaches the row through its weight.
 type panelKernels struct {
-	// lanes is the panel's width w. The lengths of max, sum, lo, hi, off,
-	// pos, ... below are exactly w.
+	// lanes is the panel's width w, at most maxLanes. The lengths of max, sum,
+	// lo, hi, off, pos, ... below are exactly w.
 	lanes int
 
 	// tile is the product of m rows of A with the k rows of B under them:
@@ -51,6 +54,8 @@ type panelKernels struct {
 	// s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else becomes -Inf; then
 	// max[lane] = max(s[j·ld+lane], max[lane]).
 	mask func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
+
+	softcap func(s []float32, ld, n int, cap, inv float32, max []float32)
 
 	// alibi adds a bias that falls with the distance between query and key, for
 	// n rows of which the first is key j0:

@@ -17,15 +17,22 @@ var canonicalNaN = math.Float32frombits(0x7FC00000)
 // it sees was NaN or +Inf, as hidden scores are replaced before the softmax.
 // Otherwise the NaN came in with the values, maybe with hidden ones.
 func (w *workspace) finishNaN(j *job, p *panel, lane int) {
-	r := p.row + lane
 	if s := p.sum[lane]; s == s && !p.exact {
-		w.redo(j, p.unit, r)
+		w.redo(j, p.unit, p.row+lane)
 		return
 	}
-	at := j.out.at(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
-	out := j.out.f32[at : at+j.dv()]
-	for e := range out {
-		out[e] = canonicalNaN
+	fill(p.rowOf(j, &j.out, lane), canonicalNaN)
+	if j.lse.isSet() {
+		p.rowOf(j, &j.lse, lane)[0] = canonicalNaN
+	}
+}
+
+// canonize makes every NaN of s the canonical one.
+func canonize(s []float32) {
+	for i, x := range s {
+		if x != x {
+			s[i] = canonicalNaN
+		}
 	}
 }
 
@@ -41,18 +48,20 @@ func (w *workspace) redo(j *job, u unit, r int) {
 	}
 	w.begin(j, p, u, r, 1)
 	p.exact = true
-	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !p.hasNaN(j.dv()); lo = addSat(lo, blockKeys) {
+	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !w.settled(j, p); lo = addSat(lo, blockKeys) {
 		w.block(j, w.single[:], lo)
 	}
 	w.finish(j, p)
 }
 
-// hasNaN tells whether the row of an exact panel holds a NaN, which it keeps
-// whatever follows: a visible NaN costs no more than the keys up to its block.
+// settled tells that the row of an exact panel holds a NaN, which it keeps whatever
+// follows: a visible NaN costs no more than the keys up to its block. Of partials
+// every element counts.
+func (w *workspace) settled(j *job, p *panel) bool {
+	return p.started && !j.state.on() && p.hasNaN(j.dv())
+}
+
 func (p *panel) hasNaN(dv int) bool {
-	if !p.started {
-		return false
-	}
 	for e := range dv {
 		if x := p.o[e*p.kern.lanes]; x != x {
 			return true
@@ -87,7 +96,7 @@ func (w *workspace) weighRuns(j *job, p *panel) {
 	clear(o[:lanes*dv])
 	for _, r := range w.runs {
 		n := r.len()
-		v := j.rowsOf(&j.v, p.unit, p.keys.lo+r.lo, n)
+		v := j.rowsOf(&j.v, p.unit, p.keys.lo+r.lo-p.phase, n)
 		p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
 	}
 	if !p.started {

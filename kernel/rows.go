@@ -1,34 +1,59 @@
 package kernel
 
+// place returns where query i of batch row b stands.
+func (j *job) place(b, i int) place {
+	start := each(j.keyStart, b)
+	return place{batch: b, query: i, keys: j.keys(), keyStart: start, diagonal: i + each(j.queryStart, b) - start}
+}
+
+// sees returns what query i of p's batch row may see, as numbers within p: those of
+// keys plus the phase.
+func (p *panel) sees(j *job, i int) span {
+	s := j.mask.span(j.place(p.unit.b, i))
+	if j.bias.isSet() {
+		s = s.and(span{0, j.bias.shape[3]})
+	}
+	if s.lo < s.hi {
+		s.lo, s.hi = s.lo+p.phase, s.hi+p.phase
+	}
+	return s.and(j.window)
+}
+
 // see finds out what the rows of p see.
 func (p *panel) see(j *job) {
+	start := each(j.keyStart, p.unit.b)
+	p.phase = start % blockKeys
+	p.start = start - p.phase
 	if !j.perRow {
-		p.seen = j.mask.span(p.unit.b, 0, j.keys())
+		p.seen = p.sees(j, 0)
 		p.common = p.seen
 		return
 	}
-	p.seen = span{j.keys(), 0}
-	p.common = span{0, j.keys()}
+	p.seen = nothing
+	p.common = everything
 	i, g := p.query, p.head
-	s := j.mask.span(p.unit.b, i, j.keys())
+	s := p.sees(j, i)
 	for lane := range p.n {
 		p.spans[lane] = s
 		p.common = p.common.and(s)
 		p.seen = p.seen.around(s)
 		if g++; g == j.group && lane+1 < p.n {
 			i, g = i+1, 0
-			s = j.mask.span(p.unit.b, i, j.keys())
+			s = p.sees(j, i)
 		}
 	}
 }
 
 // offsets fills w.off with where the rows of p start in t, which is q or out:
 // an entry for every lane, the last row's repeated.
-func (w *workspace) offsets(j *job, t *Tensor, p *panel) {
+func (w *workspace) offsets(j *job, t *Tensor, p *panel) { w.offsetsAt(j, t, p, 0) }
+
+// offsetsAt is offsets for the rows' parts from element e on.
+func (w *workspace) offsetsAt(j *job, t *Tensor, p *panel, e int) {
 	i, g := p.query, p.head
 	off := w.off[:p.kern.lanes]
 	for lane := range off[:p.n] {
-		off[lane] = t.at(p.unit.b, p.unit.h*j.group+g, i)
+		off[lane] = t.at(p.unit.b, p.unit.h*j.group+g, i) + e
 		if g++; g == j.group {
 			i, g = i+1, 0
 		}

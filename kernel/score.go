@@ -2,44 +2,90 @@ package kernel
 
 import "math"
 
-// score computes S of the block at hand, from position lo on, and its maximum per
+// score computes S of the block at hand, from number lo on, and its maximum per
 // lane. Keys that all rows see need no mask; those before and after them do.
 func (w *workspace) score(j *job, p *panel, lo int) {
 	top := p.blockMax
 	if !p.started {
 		top = p.max
+	}
+	if !p.packed {
 		w.pack(j, p)
 	}
 	copy(top, negInf[:])
-	open := p.common.and(p.keys)
-	if open == p.keys {
-		w.scoreRows(j, p, open, top)
+	if j.mask.sparse.set {
+		w.scoreSparse(j, p, lo, top)
+	} else {
+		w.scoreSpan(j, p, p.keys, lo, top)
+	}
+}
+
+// scoreSpan does part of the block's keys.
+func (w *workspace) scoreSpan(j *job, p *panel, part span, lo int, top []float32) {
+	open := p.common.and(part)
+	if open == part {
+		w.scoreOpen(j, p, part, top)
 		return
 	}
 	if open.lo == open.hi {
-		open = span{p.keys.hi, p.keys.hi}
+		open = span{part.hi, part.hi}
 	}
-	w.scoreMasked(j, p, span{p.keys.lo, open.lo}, lo, top)
-	w.scoreRows(j, p, open, top)
-	w.scoreMasked(j, p, span{open.hi, p.keys.hi}, lo, top)
+	w.scoreMasked(j, p, span{part.lo, open.lo}, lo, top)
+	w.scoreOpen(j, p, open, top)
+	w.scoreMasked(j, p, span{open.hi, part.hi}, lo, top)
 }
 
 // pack packs the queries of p. It does so right before their first use: in calls
 // with few queries the processor packs the next panel while it waits for the
 // scores of this one.
 func (w *workspace) pack(j *job, p *panel) {
+	p.packed = true
 	w.offsets(j, &j.q, p)
 	p.kern.pack(p.q, p.kern.lanes, j.q.f32, w.off[:p.kern.lanes], p.n, j.d(), j.scale)
 }
 
-// scoreRows computes the rows of S for part of the block's keys. A nil top leaves
-// the maximum to the mask.
+// scoreOpen does keys that all rows see.
+func (w *workspace) scoreOpen(j *job, p *panel, part span, top []float32) {
+	if j.steps.n == 0 {
+		w.scoreRows(j, p, part, top)
+		return
+	}
+	for part.lo < part.hi {
+		piece := span{part.lo, min(part.lo+stepKeys, part.hi)}
+		w.scoreRows(j, p, piece, nil)
+		w.step(j, p, piece, top)
+		part.lo = piece.hi
+	}
+}
+
+// scoreMasked does keys that only some rows see.
+func (w *workspace) scoreMasked(j *job, p *panel, part span, lo int, top []float32) {
+	if part.lo == part.hi {
+		return
+	}
+	w.laneSpans(p, lo)
+	w.scoreLanes(j, p, part, lo, top)
+}
+
+// scoreLanes does keys of which the lanes see those in w.lo and w.hi.
+func (w *workspace) scoreLanes(j *job, p *panel, part span, lo int, top []float32) {
+	if j.steps.n == 0 {
+		w.scoreRows(j, p, part, nil)
+	} else {
+		w.scoreOpen(j, p, part, w.ignored[:p.kern.lanes])
+	}
+	lanes := p.kern.lanes
+	p.kern.mask(p.scores(part), lanes, part.lo-lo, part.len(), w.lo[:lanes], w.hi[:lanes], top)
+}
+
+// scoreRows computes the products of the queries and part of the block's keys. A
+// nil top leaves the maximum to a step or the mask.
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	lanes, d, rs := p.kern.lanes, j.d(), j.k.stride[2]
 	for part.lo < part.hi {
 		n := rowsPerCall(part.len(), lanes*d)
-		s := p.s[(part.lo-p.keys.lo)*lanes:]
-		k := j.rowsOf(&j.k, p.unit, part.lo, n)
+		s := p.scores(part)
+		k := j.rowsOf(&j.k, p.unit, part.lo-p.phase, n)
 		if top == nil {
 			p.kern.tile(s, lanes, k, rs, 1, p.q, lanes, n, d, false)
 		} else {
@@ -49,26 +95,24 @@ func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	}
 }
 
-// scoreMasked is scoreRows for keys that only some rows see.
-func (w *workspace) scoreMasked(j *job, p *panel, part span, blockLo int, top []float32) {
-	n := part.len()
-	if n == 0 {
-		return
-	}
-	w.scoreRows(j, p, part, nil)
-	lanes := p.kern.lanes
-	for lane := range lanes {
+// scores returns S of the block at hand from the first key of part on.
+func (p *panel) scores(part span) []float32 {
+	return p.s[(part.lo-p.keys.lo)*p.kern.lanes:]
+}
+
+// laneSpans fills w.lo and w.hi with what the rows of p see of the block from lo on.
+func (w *workspace) laneSpans(p *panel, lo int) {
+	for lane := range p.kern.lanes {
 		s := p.spans[min(lane, p.n-1)]
-		w.lo[lane] = int32(clampBlock(s.lo - blockLo))
-		w.hi[lane] = int32(clampBlock(s.hi - blockLo))
+		w.lo[lane] = int32(clampBlock(s.lo - lo))
+		w.hi[lane] = int32(clampBlock(s.hi - lo))
 	}
-	p.kern.mask(p.s[(part.lo-p.keys.lo)*lanes:], lanes, part.lo-blockLo, n, w.lo[:lanes], w.hi[:lanes], top)
 }
 
 func clampBlock(x int) int { return min(max(x, 0), blockKeys) }
 
 // negInf is the maximum of the widest panel before its first key.
-var negInf = func() (s [64]float32) {
+var negInf = func() (s [maxLanes]float32) {
 	for i := range s {
 		s[i] = float32(math.Inf(-1))
 	}

@@ -82,6 +82,15 @@ func (t *Tensor) at(b, h, l int) int {
 	return b*t.stride[0] + h*t.stride[1] + l*t.stride[2]
 }
 
+// row returns the elements of row (b, h, l).
+func (t *Tensor) row(b, h, l int) []float32 {
+	at := t.at(b, h, l)
+	return t.f32[at : at+t.shape[3]]
+}
+
+// isSet tells a tensor from the zero Tensor.
+func (t *Tensor) isSet() bool { return t.shape != [4]int{} || t.f32 != nil }
+
 // extent returns the number of elements from the first to the last one that
 // the view can touch, saturated at math.MaxInt. Its dimensions, and the strides
 // along those of more than one, are known to be non-negative.

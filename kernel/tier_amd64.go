@@ -55,7 +55,8 @@ func mainAVX512() int {
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskAVX512, alibi: asm.AlibiAVX512,
+		softcap: fallback.Softcap,
+		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
 		bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxAVX512, dropout: fallback.Dropout, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
@@ -69,7 +70,8 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskAVX2, alibi: asm.AlibiAVX2,
+		softcap: fallback.Softcap,
+		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
 		bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxAVX2, dropout: fallback.Dropout, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,

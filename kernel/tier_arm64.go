@@ -28,7 +28,8 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		mask: asm.MaskNEON, alibi: asm.AlibiNEON,
+		softcap: fallback.Softcap,
+		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
 		bias: fallback.Bias, hide: fallback.Hide,
 		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,

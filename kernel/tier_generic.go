@@ -13,6 +13,7 @@ func genericTier() tier {
 			tile:     fallback.Tile,
 			tileMax:  fallback.TileMax,
 			tileFold: fallback.TileFold,
+			softcap:  fallback.Softcap,
 			mask:     fallback.Mask,
 			alibi:    fallback.Alibi,
 			bias:     fallback.Bias,

@@ -25,15 +25,10 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 	if err := checkShapes(out, q, k, v); err != nil {
 		return err
 	}
-	if err := out.checkDistinct(); err != nil {
+	if err := out.checkDistinct("out"); err != nil {
 		return err
 	}
-	for i, t := range [...]*Tensor{q, k, v} {
-		if overlap(out.f32[:extents[3]], t.f32[:extents[i]]) {
-			return &ArgumentError{"out", "memory that overlaps " + names[i], "a range of memory of its own"}
-		}
-	}
-	return opts.check(q.shape[0], k.shape[2])
+	return opts.validate(out, q, k, v)
 }
 
 // check reports dimensions and strides that are not valid by themselves.
@@ -68,6 +63,12 @@ func (t *Tensor) describe() string {
 }
 
 func checkShapes(out, q, k, v *Tensor) error {
+	if n := q.shape[2]; n > maxPosition {
+		return &ArgumentError{"q", q.describe(), fmt.Sprintf("at most %d queries", maxPosition)}
+	}
+	if n := k.shape[2]; n > maxPosition {
+		return &ArgumentError{"k", k.describe(), fmt.Sprintf("at most %d keys", maxPosition)}
+	}
 	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], q.shape[3]
 	kv, keys, dv := k.shape[1], k.shape[2], v.shape[3]
 	if k.shape[0] != b || k.shape[3] != d {
@@ -87,7 +88,7 @@ func checkShapes(out, q, k, v *Tensor) error {
 
 // checkDistinct reports an output two of whose elements may share an address.
 // The strides must nest: sorted, each reaches beyond all that lies inside it.
-func (t *Tensor) checkDistinct() error {
+func (t *Tensor) checkDistinct(name string) error {
 	if slices.Contains(t.shape[:], 0) {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (t *Tensor) checkDistinct() error {
 			continue
 		}
 		if t.stride[i] < inner {
-			return &ArgumentError{"out", t.describe(), "strides that nest, so that no two elements overlap"}
+			return &ArgumentError{name, t.describe(), "strides that nest, so that no two elements overlap"}
 		}
 		inner += (t.shape[i] - 1) * t.stride[i]
 	}
@@ -114,14 +115,4 @@ func overlap(x, y []float32) bool {
 	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
 	const size = unsafe.Sizeof(x[0])
 	return p < q+uintptr(len(y))*size && q < p+uintptr(len(x))*size
-}
-
-func (o *Options) check(batch, keys int) error {
-	if s := float64(o.Scale); math.IsNaN(s) || math.IsInf(s, 0) {
-		return &ArgumentError{"Options.Scale", fmt.Sprint(s), "a finite number, or 0 for 1/√D"}
-	}
-	if o.Threads < 0 {
-		return &ArgumentError{"Options.Threads", fmt.Sprint(o.Threads), "at least 1, or 0 for all"}
-	}
-	return o.Mask.check(batch, keys)
 }

@@ -13,8 +13,15 @@ type workspace struct {
 	lo, hi []int32 // spans of the lanes within a block
 	off    []int   // row offsets of the lanes
 
-	partial []float32 // Oᵀ of one block, see redo
-	runs    []span    // visible keys of one block, see redo
+	// What steps need for every lane; see steps.go.
+	ignored, slopes [maxLanes]float32
+	positions       [maxLanes]int32
+	heads, places   [maxLanes]uint32
+	tile            ScoreTile
+
+	partial     []float32 // Oᵀ of one block, see redo
+	runs        []span    // visible keys of one block, see redo
+	partialRows []float32 // O of a panel, see finishPartial
 }
 
 // A panel is a set of rows of one unit with all that is kept of them from block
@@ -33,9 +40,14 @@ type panel struct {
 	max, sum, blockMax, blockSum, alpha, beta []float32
 	stats                                     []float32 // their memory
 
+	// Key j of the call is number phase + j within the panel, so that number 0
+	// begins a block of the contract; start is its position.
+	phase, start int
+
 	spans   []span // what every row sees; unused if all see the same
 	seen    span   // what any row sees
 	common  span   // what all rows see
+	packed  bool   // q is there
 	started bool   // a block has been folded
 	exact   bool   // hidden values may not even be multiplied by 0, see redo
 
@@ -75,7 +87,7 @@ func (p *panel) fit(j *job, width int) {
 
 // use makes p a panel of kern's width that has seen no key.
 func (p *panel) use(kern *panelKernels) {
-	p.kern, p.started, p.exact = kern, false, false
+	p.kern, p.packed, p.started, p.exact = kern, false, false, false
 	if n := kern.lanes; len(p.max) != n {
 		s := p.stats
 		p.max, p.sum, p.blockMax = s[:n], s[n:2*n], s[2*n:3*n]

@@ -1,0 +1,183 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// partialCases are calls with options that reach across shards.
+func partialCases() []*optionCase {
+	var cs []*optionCase
+	level := func(set map[string]int) []int {
+		levels := make([]int, len(factors))
+		for x := range factors {
+			levels[x] = set[factors[x].name]
+		}
+		return levels
+	}
+	for n, set := range []map[string]int{
+		{"shape": 0},
+		{"shape": 2, "alibi": 1, "softcap": 1},
+		{"shape": 2, "spans": 4, "poison": 1},
+		{"shape": 2, "spans": 2, "positions": 1, "poison": 2},
+		{"shape": 4, "spans": 7, "threads": 1},
+		{"shape": 4, "dropout": 2, "positions": 1, "hook": 1, "poison": 1},
+	} {
+		cs = append(cs, newOptionCase(uint64(300+n), level(set)))
+	}
+	return cs
+}
+
+// TestPartials compares the partials of every block with the contract's, and
+// what Merge and Accumulate make of them with one call.
+func TestPartials(t *testing.T) {
+	for n, c := range partialCases() {
+		c.lk += 300 // a few blocks, the last one cut
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			q, k, v := c.inputs()
+			o := c.options()
+			model := newModel(q, k, v, &o)
+			c.poison(model)
+			sinks := filled(c.h, 0.5)
+			eachTier(t, func(t *testing.T, tier *tier) {
+				o.Tier = tier.name
+				whole := o
+				whole.Sinks, whole.LSE = sinks, c.tensor(c.b, c.h, c.lq, 1, canary)
+				want := c.tensor(c.b, c.h, c.lq, c.dv, canary)
+				if err := Attention(want, q, k, v, whole); err != nil {
+					t.Fatal(err)
+				}
+				check := func(what string, parts ...Partials) {
+					t.Helper()
+					out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary), c.tensor(c.b, c.h, c.lq, 1, canary)
+					if err := Merge(out, parts, MergeOptions{Sinks: sinks, LSE: lse, Tier: tier.name}); err != nil {
+						t.Fatal(err)
+					}
+					same(t, what, &out, &want)
+					same(t, what+" LSE", &lse, &whole.LSE)
+				}
+				blocks := NewPartials(ceilDiv(c.lk, blockKeys), c.b, c.h, c.lq, c.dv)
+				if err := AttentionPartials(blocks, q, k, v, o); err != nil {
+					t.Fatal(err)
+				}
+				samePartials(t, model, blocks)
+				check("one shard", *blocks)
+				if shiftable(&o) {
+					check("two shards", shard(t, c, q, k, v, o, 0, 256), shard(t, c, q, k, v, o, 256, c.lk))
+					check("accumulated", accumulated(t, c, q, k, v, o))
+				}
+			})
+		})
+	}
+}
+
+// shiftable tells whether the options mean the same for a part of the keys when
+// only KeyStart changes.
+func shiftable(o *Options) bool {
+	for _, r := range o.Mask.rules[:o.Mask.n] {
+		if r.kind == ruleKeyLengths || r.kind == ruleSegments {
+			return false
+		}
+	}
+	return o.Score == nil
+}
+
+func part(t Tensor, lo, hi int) Tensor {
+	t.f32 = t.f32[t.at(0, 0, lo):]
+	t.shape[2] = hi - lo
+	return t
+}
+
+func shard(t *testing.T, c *optionCase, q, k, v Tensor, o Options, lo, hi int) Partials {
+	t.Helper()
+	o.KeyStart = []int{lo}
+	p := NewPartials(ceilDiv(hi-lo, blockKeys), c.b, c.h, c.lq, c.dv)
+	if err := AttentionPartials(p, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+		t.Fatal(err)
+	}
+	return *p
+}
+
+func accumulated(t *testing.T, c *optionCase, q, k, v Tensor, o Options) Partials {
+	t.Helper()
+	state := NewPartials(1, c.b, c.h, c.lq, c.dv)
+	for lo := 0; lo < c.lk; lo += blockKeys {
+		hi := min(c.lk, lo+blockKeys)
+		o.KeyStart = []int{lo}
+		if err := Accumulate(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return *state
+}
+
+func samePartials(t *testing.T, model *model, p *Partials) {
+	t.Helper()
+	for b := range p.Batch {
+		for h := range p.Heads {
+			for i := range p.Queries {
+				for x, want := range model.row(b, h, i).blocks {
+					r := ((x*p.Batch+b)*p.Heads+h)*p.Queries + i
+					for e := range want.o {
+						want.o[e] += 0
+					}
+					stats := []float32{want.m + 0, want.l}
+					canonize(stats)
+					canonize(want.o)
+					at := fmt.Sprintf("block %d of [%d %d %d]", x, b, h, i)
+					sameRow(t, "max and sum, "+at, []float32{p.Max[r], p.Sum[r]}, stats)
+					sameRow(t, "out, "+at, p.Out[r*p.HeadSize:][:p.HeadSize], want.o)
+				}
+			}
+		}
+	}
+}
+
+func TestPartialErrors(t *testing.T) {
+	_, q, k, v := good()
+	lse := BHLD(make([]float32, 24), 2, 4, 3, 1)
+	fit := func() *Partials { return NewPartials(1, 2, 4, 3, 5) }
+	short := fit()
+	short.Sum = short.Sum[1:]
+	overlapping := fit()
+	overlapping.Sum = overlapping.Max
+	aliased := fit()
+	aliased.Out = v.f32[:len(aliased.Out)]
+	tests := []struct {
+		name, arg string
+		dst       *Partials
+		o         Options
+	}{
+		{"nil", "dst", nil, Options{}},
+		{"blocks", "dst", NewPartials(2, 2, 4, 3, 5), Options{}},
+		{"shape", "out", NewPartials(1, 2, 4, 2, 5), Options{}},
+		{"short", "dst", short, Options{}},
+		{"overlapping", "dst", overlapping, Options{}},
+		{"aliased", "dst", aliased, Options{}},
+		{"start", "Options.KeyStart", fit(), Options{KeyStart: []int{255}}},
+		{"starts", "Options.KeyStart", fit(), Options{KeyStart: []int{256, 512}}},
+		{"sinks", "Options.Sinks", fit(), Options{Sinks: make([]float32, 4)}},
+		{"LSE", "Options.LSE", fit(), Options{LSE: lse}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, f := range []func(*Partials, Tensor, Tensor, Tensor, Options) error{AttentionPartials, Accumulate} {
+				var err *ArgumentError
+				if got := f(test.dst, q, k, v, test.o); !errors.As(got, &err) || err.Arg != test.arg {
+					t.Errorf("got %v, want an ArgumentError about %s", got, test.arg)
+				}
+			}
+		})
+	}
+	out := BHLD(make([]float32, 120), 2, 4, 3, 5)
+	for name, err := range map[string]error{
+		"parts": Merge(out, []Partials{*NewPartials(1, 2, 4, 3, 6)}, MergeOptions{}),
+		"out":   Merge(Tensor{}, []Partials{*fit()}, MergeOptions{}),
+	} {
+		var arg *ArgumentError
+		if !errors.As(err, &arg) || arg.Arg != name {
+			t.Errorf("Merge: got %v, want an ArgumentError about %s", err, name)
+		}
+	}
+}

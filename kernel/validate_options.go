@@ -1,0 +1,176 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// validate reports the first option that does not fit the tensors, which fit
+// each other.
+func (o *Options) validate(out, q, k, v *Tensor) error {
+	c := callShape{batch: q.shape[0], heads: q.shape[1], queries: q.shape[2], keys: k.shape[2]}
+	if err := o.checkNumbers(); err != nil {
+		return err
+	}
+	if err := o.checkPositions(&c); err != nil {
+		return err
+	}
+	if err := o.Mask.check(&c); err != nil {
+		return err
+	}
+	if err := o.checkPerHead(&c); err != nil {
+		return err
+	}
+	if o.Bias.isSet() {
+		if err := o.Bias.checkBroadcast("Options.Bias", len(o.Bias.f32), &c); err != nil {
+			return err
+		}
+	}
+	return o.checkOutputs(out, q, k, v, &c)
+}
+
+func (o *Options) checkNumbers() error {
+	if s := float64(o.Scale); math.IsNaN(s) || math.IsInf(s, 0) {
+		return &ArgumentError{"Options.Scale", fmt.Sprint(s), "a finite number, or 0 for 1/√D"}
+	}
+	if s := float64(o.Softcap); math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
+		return &ArgumentError{"Options.Softcap", fmt.Sprint(s), "a positive finite number, or 0 for none"}
+	}
+	if r := o.Dropout.Rate; !(r >= 0 && r < 1) {
+		return &ArgumentError{"Options.Dropout.Rate", fmt.Sprint(r), "0 to below 1"}
+	}
+	if o.ScoreStage > ScoresMasked {
+		return &ArgumentError{"Options.ScoreStage", fmt.Sprint(o.ScoreStage), "ScoresScaled, ScoresCapped or ScoresMasked"}
+	}
+	if o.Threads < 0 {
+		return &ArgumentError{"Options.Threads", fmt.Sprint(o.Threads), "at least 1, or 0 for all"}
+	}
+	return nil
+}
+
+func (o *Options) checkPositions(c *callShape) error {
+	if err := checkPerBatch("Options.QueryStart", "position", o.QueryStart, c.batch, 1-maxPosition, maxPosition-c.queries); err != nil {
+		return err
+	}
+	if err := checkPerBatch("Options.KeyStart", "position", o.KeyStart, c.batch, 0, maxPosition-c.keys); err != nil {
+		return err
+	}
+	if n := len(o.Dropout.Sequences); n != 0 && n != c.batch {
+		return &ArgumentError{"Options.Dropout.Sequences", fmt.Sprintf("%d numbers", n), fmt.Sprintf("one per batch row: %d", c.batch)}
+	}
+	return nil
+}
+
+func (o *Options) checkPerHead(c *callShape) error {
+	for i, values := range [...][]float32{o.ALiBi, o.Sinks} {
+		arg, want := "Options.ALiBi", "a finite number"
+		if i == 1 {
+			arg, want = "Options.Sinks", "a finite number, or -Inf for none"
+		}
+		if values != nil && len(values) != c.heads {
+			return &ArgumentError{arg, fmt.Sprintf("%d numbers", len(values)), fmt.Sprintf("one for each of q's heads: %d", c.heads)}
+		}
+		for h, x := range values {
+			if x != x || math.IsInf(float64(x), 1) || i == 0 && math.IsInf(float64(x), -1) {
+				return &ArgumentError{arg, fmt.Sprintf("%v for head %d", x, h), want}
+			}
+		}
+	}
+	return nil
+}
+
+// checkOutputs reports outputs that do not fit the call or that share memory
+// with anything else.
+func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
+	names := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
+	outputs := [...]Tensor{*out, o.LSE, o.Weights, o.Scores}
+	columns := [...]int{out.shape[3], 1, c.keys, c.keys}
+	for i := range outputs {
+		t := &outputs[i]
+		if i > 0 && !t.isSet() {
+			continue
+		}
+		if want := [4]int{c.batch, c.heads, c.queries, columns[i]}; t.shape != want {
+			return &ArgumentError{names[i], t.describe(), fmt.Sprintf("shape %v", want)}
+		}
+		if i > 0 && t.shape[3] > 0 {
+			if err := t.checkOutput(names[i]); err != nil {
+				return err
+			}
+		}
+		if err := checkOverlap(names[i], t, q, k, v, o, outputs[:i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOutput reports an output that is no valid tensor by itself.
+func (t *Tensor) checkOutput(name string) error {
+	if err := t.check(name); err != nil {
+		return err
+	}
+	if n := t.extent(); n > len(t.f32) {
+		return &ArgumentError{name, t.describe(), wantElements(n)}
+	}
+	return t.checkDistinct(name)
+}
+
+// checkOverlap reports an output that shares memory with an input or with
+// another output.
+func checkOverlap(name string, t, q, k, v *Tensor, o *Options, others []Tensor) error {
+	alibi, sinks := flat(o.ALiBi), flat(o.Sinks)
+	names := [...]string{"q", "k", "v", "Options.Bias", "Options.ALiBi", "Options.Sinks"}
+	for i, in := range [...]*Tensor{q, k, v, &o.Bias, &alibi, &sinks} {
+		if t.overlaps(in) {
+			return &ArgumentError{name, "memory that overlaps " + names[i], "a range of memory of its own"}
+		}
+	}
+	for i := range others {
+		if t.overlaps(&others[i]) {
+			return &ArgumentError{name, "memory that overlaps another output", "a range of memory of its own"}
+		}
+	}
+	return nil
+}
+
+// flat is a view of a slice.
+func flat(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
+
+// overlaps tells whether two tensors share memory.
+func (t *Tensor) overlaps(u *Tensor) bool {
+	return overlap(t.memory(), u.memory())
+}
+
+// validateMerge reports the first argument of Merge that does not fit.
+func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
+	if err := out.checkOutput("out"); err != nil {
+		return err
+	}
+	b, h, l, dv := out.shape[0], out.shape[1], out.shape[2], out.shape[3]
+	for x := range parts {
+		p := &parts[x]
+		if err := p.check("parts", p.Blocks); err != nil {
+			return err
+		}
+		if got, want := [4]int{p.Batch, p.Heads, p.Queries, p.HeadSize}, out.shape; got != want {
+			return &ArgumentError{"parts", fmt.Sprintf("part %d of [%d %d %d %d]", x, got[0], got[1], got[2], got[3]), fmt.Sprintf("out's shape %v", want)}
+		}
+		for _, s := range [...][]float32{p.Max, p.Sum, p.Out} {
+			if in := flat(s); out.overlaps(&in) || o.LSE.overlaps(&in) {
+				return &ArgumentError{"parts", "memory that overlaps an output", "memory of their own"}
+			}
+		}
+	}
+	c := callShape{batch: b, heads: h, queries: l}
+	options := Options{Sinks: o.Sinks, LSE: o.LSE}
+	if err := options.checkPerHead(&c); err != nil {
+		return err
+	}
+	none := BHLD(nil, 0, 0, 0, dv)
+	return options.checkOutputs(out, &none, &none, &none, &c)
+}
+
+// memory is what lies between a tensor's first element and its last, as far as it
+// is in its slice.
+func (t *Tensor) memory() []float32 { return t.f32[:min(max(t.extent(), 0), len(t.f32))] }
