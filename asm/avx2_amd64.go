@@ -49,6 +49,26 @@ func TileMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// Tile6AVX2 is the tile product for panels of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+//
+//go:noescape
+func Tile6AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// Tile6F16AVX2 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile6F16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// Tile6BF16AVX2 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile6BF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// SettleAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+//
+//go:noescape
+func SettleAVX2(c []float32, ldc int, m int, bias []float32)
+
 // MaskAVX2 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape

@@ -64,6 +64,21 @@ func TileMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// Tile3F16AVX512 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile3F16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// Tile3BF16AVX512 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile3BF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// SettleAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+//
+//go:noescape
+func SettleAVX512(c []float32, ldc int, m int, bias []float32)
+
 // MaskAVX512 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape

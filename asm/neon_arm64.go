@@ -49,6 +49,26 @@ func TileMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// Tile12NEON is the tile product for panels of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+//
+//go:noescape
+func Tile12NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+
+// Tile12F16NEON is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile12F16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// Tile12BF16NEON is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+//
+//go:noescape
+func Tile12BF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// SettleNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+//
+//go:noescape
+func SettleNEON(c []float32, ldc int, m int, bias []float32)
+
 // MaskNEON replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape

@@ -42,9 +42,9 @@ TEXT ·Tile1NEON(SB), NOSPLIT, $0-121
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -3798,9 +3798,9 @@ TEXT ·TileMax1NEON(SB), NOSPLIT, $0-144
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -7522,9 +7522,9 @@ TEXT ·TileFold1NEON(SB), NOSPLIT, $0-168
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -11398,9 +11398,9 @@ TEXT ·Tile2NEON(SB), NOSPLIT, $0-121
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -14012,9 +14012,9 @@ TEXT ·TileMax2NEON(SB), NOSPLIT, $0-144
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -16704,9 +16704,9 @@ TEXT ·TileFold2NEON(SB), NOSPLIT, $0-168
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -19564,9 +19564,9 @@ TEXT ·Tile3NEON(SB), NOSPLIT, $0-121
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -21316,9 +21316,9 @@ TEXT ·TileMax3NEON(SB), NOSPLIT, $0-144
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -23156,9 +23156,9 @@ TEXT ·TileFold3NEON(SB), NOSPLIT, $0-168
 	MOVD cs+64(FP), R3
 	LSL $2, R3, R3
 	MOVD ldb+96(FP), R4
-	LSL $2, R4, R4
 	MOVD ldc+24(FP), R5
 	LSL $2, R5, R5
+	LSL $2, R4, R4
 	MOVD rs+56(FP), R6
 	LSL $2, R6, R6
 	ADD R6, R6, R7
@@ -25103,6 +25103,2808 @@ tile1done:
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
+
+// func Tile12NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·Tile12NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R0
+	MOVD c_base+0(FP), R1
+	MOVD m+104(FP), R2
+	MOVD cs+64(FP), R3
+	LSL $2, R3, R3
+	MOVD ldb+96(FP), R4
+	MOVD ldc+24(FP), R5
+	LSL $2, R5, R5
+	LSL $2, R4, R4
+	MOVD rs+56(FP), R6
+	LSL $2, R6, R6
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $4, R2
+	BGE tile2
+	CMP $2, R2
+	BEQ tile2
+	MOVD R2, R10
+	BLT last
+	ADD $1, R10, R10
+	LSR $1, R10, R10
+
+last:
+	CBZ R10, done
+	CMP $1, R10
+	BEQ tile1
+	CMP $2, R10
+	BEQ tile2
+
+done:
+	RET
+
+	// Tile of 2 × 12 vectors.
+tile2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile2zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+	FMOVQ (R7), F12
+	FMOVQ 16(R7), F13
+	FMOVQ 32(R7), F14
+	FMOVQ 48(R7), F15
+	FMOVQ 64(R7), F16
+	FMOVQ 80(R7), F17
+	FMOVQ 96(R7), F18
+	FMOVQ 112(R7), F19
+	FMOVQ 128(R7), F20
+	FMOVQ 144(R7), F21
+	FMOVQ 160(R7), F22
+	FMOVQ 176(R7), F23
+	ADD R5, R7, R7
+
+tile2zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile2columns
+	CMP $4, R3
+	BNE tile2left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile2rowend
+	PCALIGN $32
+
+tile2rowturn:
+	FMOVQ (R7), F24
+	WORD $0x3ce668f9 // ldr q25, [x7, x6]
+	FMOVQ (R8), F26
+	FMOVQ 16(R8), F27
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 32(R8), F28
+	FMOVQ 48(R8), F29
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 64(R8), F30
+	FMOVQ 80(R8), F31
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 96(R8), F26
+	FMOVQ 112(R8), F27
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 128(R8), F28
+	FMOVQ 144(R8), F29
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 160(R8), F30
+	FMOVQ 176(R8), F31
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	FMOVQ 16(R8), F27
+	WORD $0x4fb81340 // fmla v0.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81361 // fmla v1.4s, v27.4s, v24.s[1]
+	WORD $0x4fb9134c // fmla v12.4s, v26.4s, v25.s[1]
+	WORD $0x4fb9136d // fmla v13.4s, v27.4s, v25.s[1]
+	FMOVQ 32(R8), F28
+	FMOVQ 48(R8), F29
+	WORD $0x4fb81382 // fmla v2.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a3 // fmla v3.4s, v29.4s, v24.s[1]
+	WORD $0x4fb9138e // fmla v14.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913af // fmla v15.4s, v29.4s, v25.s[1]
+	FMOVQ 64(R8), F30
+	FMOVQ 80(R8), F31
+	WORD $0x4fb813c4 // fmla v4.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e5 // fmla v5.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d0 // fmla v16.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f1 // fmla v17.4s, v31.4s, v25.s[1]
+	FMOVQ 96(R8), F26
+	FMOVQ 112(R8), F27
+	WORD $0x4fb81346 // fmla v6.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81367 // fmla v7.4s, v27.4s, v24.s[1]
+	WORD $0x4fb91352 // fmla v18.4s, v26.4s, v25.s[1]
+	WORD $0x4fb91373 // fmla v19.4s, v27.4s, v25.s[1]
+	FMOVQ 128(R8), F28
+	FMOVQ 144(R8), F29
+	WORD $0x4fb81388 // fmla v8.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a9 // fmla v9.4s, v29.4s, v24.s[1]
+	WORD $0x4fb91394 // fmla v20.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913b5 // fmla v21.4s, v29.4s, v25.s[1]
+	FMOVQ 160(R8), F30
+	FMOVQ 176(R8), F31
+	WORD $0x4fb813ca // fmla v10.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813eb // fmla v11.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d6 // fmla v22.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f7 // fmla v23.4s, v31.4s, v25.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	FMOVQ 16(R8), F27
+	WORD $0x4f981b40 // fmla v0.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b61 // fmla v1.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b4c // fmla v12.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b6d // fmla v13.4s, v27.4s, v25.s[2]
+	FMOVQ 32(R8), F28
+	FMOVQ 48(R8), F29
+	WORD $0x4f981b82 // fmla v2.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba3 // fmla v3.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b8e // fmla v14.4s, v28.4s, v25.s[2]
+	WORD $0x4f991baf // fmla v15.4s, v29.4s, v25.s[2]
+	FMOVQ 64(R8), F30
+	FMOVQ 80(R8), F31
+	WORD $0x4f981bc4 // fmla v4.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be5 // fmla v5.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd0 // fmla v16.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf1 // fmla v17.4s, v31.4s, v25.s[2]
+	FMOVQ 96(R8), F26
+	FMOVQ 112(R8), F27
+	WORD $0x4f981b46 // fmla v6.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b67 // fmla v7.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b52 // fmla v18.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b73 // fmla v19.4s, v27.4s, v25.s[2]
+	FMOVQ 128(R8), F28
+	FMOVQ 144(R8), F29
+	WORD $0x4f981b88 // fmla v8.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba9 // fmla v9.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b94 // fmla v20.4s, v28.4s, v25.s[2]
+	WORD $0x4f991bb5 // fmla v21.4s, v29.4s, v25.s[2]
+	FMOVQ 160(R8), F30
+	FMOVQ 176(R8), F31
+	WORD $0x4f981bca // fmla v10.4s, v30.4s, v24.s[2]
+	WORD $0x4f981beb // fmla v11.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd6 // fmla v22.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf7 // fmla v23.4s, v31.4s, v25.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	FMOVQ 16(R8), F27
+	WORD $0x4fb81b40 // fmla v0.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b61 // fmla v1.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b4c // fmla v12.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b6d // fmla v13.4s, v27.4s, v25.s[3]
+	FMOVQ 32(R8), F28
+	FMOVQ 48(R8), F29
+	WORD $0x4fb81b82 // fmla v2.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba3 // fmla v3.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b8e // fmla v14.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91baf // fmla v15.4s, v29.4s, v25.s[3]
+	FMOVQ 64(R8), F30
+	FMOVQ 80(R8), F31
+	WORD $0x4fb81bc4 // fmla v4.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be5 // fmla v5.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd0 // fmla v16.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf1 // fmla v17.4s, v31.4s, v25.s[3]
+	FMOVQ 96(R8), F26
+	FMOVQ 112(R8), F27
+	WORD $0x4fb81b46 // fmla v6.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b67 // fmla v7.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b52 // fmla v18.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b73 // fmla v19.4s, v27.4s, v25.s[3]
+	FMOVQ 128(R8), F28
+	FMOVQ 144(R8), F29
+	WORD $0x4fb81b88 // fmla v8.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba9 // fmla v9.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b94 // fmla v20.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91bb5 // fmla v21.4s, v29.4s, v25.s[3]
+	FMOVQ 160(R8), F30
+	FMOVQ 176(R8), F31
+	WORD $0x4fb81bca // fmla v10.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81beb // fmla v11.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd6 // fmla v22.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf7 // fmla v23.4s, v31.4s, v25.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2rowturn
+
+tile2rowend:
+	ADD $4, R9, R9
+	B tile2left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile2columns:
+	SUBS $4, R9, R9
+	BLT tile2columnend
+	PCALIGN $32
+
+tile2columnturn:
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	FMOVQ 16(R8), F26
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 32(R8), F27
+	FMOVQ 48(R8), F28
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 64(R8), F29
+	FMOVQ 80(R8), F30
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 96(R8), F25
+	FMOVQ 112(R8), F26
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 128(R8), F27
+	FMOVQ 144(R8), F28
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 160(R8), F29
+	FMOVQ 176(R8), F30
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	FMOVQ 16(R8), F26
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 32(R8), F27
+	FMOVQ 48(R8), F28
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 64(R8), F29
+	FMOVQ 80(R8), F30
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 96(R8), F25
+	FMOVQ 112(R8), F26
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 128(R8), F27
+	FMOVQ 144(R8), F28
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 160(R8), F29
+	FMOVQ 176(R8), F30
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	FMOVQ 16(R8), F26
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 32(R8), F27
+	FMOVQ 48(R8), F28
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 64(R8), F29
+	FMOVQ 80(R8), F30
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 96(R8), F25
+	FMOVQ 112(R8), F26
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 128(R8), F27
+	FMOVQ 144(R8), F28
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 160(R8), F29
+	FMOVQ 176(R8), F30
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	FMOVQ 16(R8), F26
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 32(R8), F27
+	FMOVQ 48(R8), F28
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 64(R8), F29
+	FMOVQ 80(R8), F30
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 96(R8), F25
+	FMOVQ 112(R8), F26
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 128(R8), F27
+	FMOVQ 144(R8), F28
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 160(R8), F29
+	FMOVQ 176(R8), F30
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2columnturn
+
+tile2columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile2left:
+	CBZ R9, tile2done
+
+tile2step:
+	FMOVS (R7), F24
+	FMOVS (R7)(R6), F25
+	FMOVQ (R8), F26
+	FMOVQ 16(R8), F27
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 32(R8), F28
+	FMOVQ 48(R8), F29
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 64(R8), F30
+	FMOVQ 80(R8), F31
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 96(R8), F26
+	FMOVQ 112(R8), F27
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 128(R8), F28
+	FMOVQ 144(R8), F29
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 160(R8), F30
+	FMOVQ 176(R8), F31
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile2step
+
+tile2done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	FMOVQ F13, 16(R1)
+	FMOVQ F14, 32(R1)
+	FMOVQ F15, 48(R1)
+	FMOVQ F16, 64(R1)
+	FMOVQ F17, 80(R1)
+	FMOVQ F18, 96(R1)
+	FMOVQ F19, 112(R1)
+	FMOVQ F20, 128(R1)
+	FMOVQ F21, 144(R1)
+	FMOVQ F22, 160(R1)
+	FMOVQ F23, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R6, R0, R0
+	SUB $2, R2, R2
+	B rows
+
+	// Tile of 1 × 12 vectors.
+tile1:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile1zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+
+tile1zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile1columns
+	CMP $4, R3
+	BNE tile1left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile1rowend
+	PCALIGN $32
+
+tile1rowturn:
+	FMOVQ (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4fac11a0 // fmla v0.4s, v13.4s, v12.s[1]
+	WORD $0x4fac11c1 // fmla v1.4s, v14.4s, v12.s[1]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4fac11e2 // fmla v2.4s, v15.4s, v12.s[1]
+	WORD $0x4fac1203 // fmla v3.4s, v16.4s, v12.s[1]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4fac1224 // fmla v4.4s, v17.4s, v12.s[1]
+	WORD $0x4fac1245 // fmla v5.4s, v18.4s, v12.s[1]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4fac1266 // fmla v6.4s, v19.4s, v12.s[1]
+	WORD $0x4fac1287 // fmla v7.4s, v20.4s, v12.s[1]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4fac12a8 // fmla v8.4s, v21.4s, v12.s[1]
+	WORD $0x4fac12c9 // fmla v9.4s, v22.4s, v12.s[1]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4fac12ea // fmla v10.4s, v23.4s, v12.s[1]
+	WORD $0x4fac130b // fmla v11.4s, v24.4s, v12.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c19a0 // fmla v0.4s, v13.4s, v12.s[2]
+	WORD $0x4f8c19c1 // fmla v1.4s, v14.4s, v12.s[2]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c19e2 // fmla v2.4s, v15.4s, v12.s[2]
+	WORD $0x4f8c1a03 // fmla v3.4s, v16.4s, v12.s[2]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1a24 // fmla v4.4s, v17.4s, v12.s[2]
+	WORD $0x4f8c1a45 // fmla v5.4s, v18.4s, v12.s[2]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1a66 // fmla v6.4s, v19.4s, v12.s[2]
+	WORD $0x4f8c1a87 // fmla v7.4s, v20.4s, v12.s[2]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c1aa8 // fmla v8.4s, v21.4s, v12.s[2]
+	WORD $0x4f8c1ac9 // fmla v9.4s, v22.4s, v12.s[2]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c1aea // fmla v10.4s, v23.4s, v12.s[2]
+	WORD $0x4f8c1b0b // fmla v11.4s, v24.4s, v12.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4fac19a0 // fmla v0.4s, v13.4s, v12.s[3]
+	WORD $0x4fac19c1 // fmla v1.4s, v14.4s, v12.s[3]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4fac19e2 // fmla v2.4s, v15.4s, v12.s[3]
+	WORD $0x4fac1a03 // fmla v3.4s, v16.4s, v12.s[3]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4fac1a24 // fmla v4.4s, v17.4s, v12.s[3]
+	WORD $0x4fac1a45 // fmla v5.4s, v18.4s, v12.s[3]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4fac1a66 // fmla v6.4s, v19.4s, v12.s[3]
+	WORD $0x4fac1a87 // fmla v7.4s, v20.4s, v12.s[3]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4fac1aa8 // fmla v8.4s, v21.4s, v12.s[3]
+	WORD $0x4fac1ac9 // fmla v9.4s, v22.4s, v12.s[3]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4fac1aea // fmla v10.4s, v23.4s, v12.s[3]
+	WORD $0x4fac1b0b // fmla v11.4s, v24.4s, v12.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1rowturn
+
+tile1rowend:
+	ADD $4, R9, R9
+	B tile1left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile1columns:
+	SUBS $4, R9, R9
+	BLT tile1columnend
+	PCALIGN $32
+
+tile1columnturn:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1columnturn
+
+tile1columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile1left:
+	CBZ R9, tile1done
+
+tile1step:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	FMOVQ 16(R8), F14
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 32(R8), F15
+	FMOVQ 48(R8), F16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 64(R8), F17
+	FMOVQ 80(R8), F18
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 96(R8), F19
+	FMOVQ 112(R8), F20
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 128(R8), F21
+	FMOVQ 144(R8), F22
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 160(R8), F23
+	FMOVQ 176(R8), F24
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile1step
+
+tile1done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	SUB $1, R2, R2
+	B rows
+
+// func Tile12F16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·Tile12F16NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R0
+	MOVD c_base+0(FP), R1
+	MOVD m+104(FP), R2
+	MOVD cs+64(FP), R3
+	LSL $2, R3, R3
+	MOVD ldb+96(FP), R4
+	MOVD ldc+24(FP), R5
+	LSL $2, R5, R5
+	LSL $1, R4, R4
+	MOVD rs+56(FP), R6
+	LSL $2, R6, R6
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $4, R2
+	BGE tile2
+	CMP $2, R2
+	BEQ tile2
+	MOVD R2, R10
+	BLT last
+	ADD $1, R10, R10
+	LSR $1, R10, R10
+
+last:
+	CBZ R10, done
+	CMP $1, R10
+	BEQ tile1
+	CMP $2, R10
+	BEQ tile2
+
+done:
+	RET
+
+	// Tile of 2 × 12 vectors.
+tile2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile2zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+	FMOVQ (R7), F12
+	FMOVQ 16(R7), F13
+	FMOVQ 32(R7), F14
+	FMOVQ 48(R7), F15
+	FMOVQ 64(R7), F16
+	FMOVQ 80(R7), F17
+	FMOVQ 96(R7), F18
+	FMOVQ 112(R7), F19
+	FMOVQ 128(R7), F20
+	FMOVQ 144(R7), F21
+	FMOVQ 160(R7), F22
+	FMOVQ 176(R7), F23
+	ADD R5, R7, R7
+
+tile2zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile2columns
+	CMP $4, R3
+	BNE tile2left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile2rowend
+	PCALIGN $32
+
+tile2rowturn:
+	FMOVQ (R7), F24
+	WORD $0x3ce668f9 // ldr q25, [x7, x6]
+	FMOVQ (R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 16(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 32(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 48(R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 64(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 80(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb81340 // fmla v0.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81361 // fmla v1.4s, v27.4s, v24.s[1]
+	WORD $0x4fb9134c // fmla v12.4s, v26.4s, v25.s[1]
+	WORD $0x4fb9136d // fmla v13.4s, v27.4s, v25.s[1]
+	FMOVQ 16(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4fb81382 // fmla v2.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a3 // fmla v3.4s, v29.4s, v24.s[1]
+	WORD $0x4fb9138e // fmla v14.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913af // fmla v15.4s, v29.4s, v25.s[1]
+	FMOVQ 32(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4fb813c4 // fmla v4.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e5 // fmla v5.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d0 // fmla v16.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f1 // fmla v17.4s, v31.4s, v25.s[1]
+	FMOVQ 48(R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb81346 // fmla v6.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81367 // fmla v7.4s, v27.4s, v24.s[1]
+	WORD $0x4fb91352 // fmla v18.4s, v26.4s, v25.s[1]
+	WORD $0x4fb91373 // fmla v19.4s, v27.4s, v25.s[1]
+	FMOVQ 64(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4fb81388 // fmla v8.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a9 // fmla v9.4s, v29.4s, v24.s[1]
+	WORD $0x4fb91394 // fmla v20.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913b5 // fmla v21.4s, v29.4s, v25.s[1]
+	FMOVQ 80(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4fb813ca // fmla v10.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813eb // fmla v11.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d6 // fmla v22.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f7 // fmla v23.4s, v31.4s, v25.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981b40 // fmla v0.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b61 // fmla v1.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b4c // fmla v12.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b6d // fmla v13.4s, v27.4s, v25.s[2]
+	FMOVQ 16(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981b82 // fmla v2.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba3 // fmla v3.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b8e // fmla v14.4s, v28.4s, v25.s[2]
+	WORD $0x4f991baf // fmla v15.4s, v29.4s, v25.s[2]
+	FMOVQ 32(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f981bc4 // fmla v4.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be5 // fmla v5.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd0 // fmla v16.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf1 // fmla v17.4s, v31.4s, v25.s[2]
+	FMOVQ 48(R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981b46 // fmla v6.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b67 // fmla v7.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b52 // fmla v18.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b73 // fmla v19.4s, v27.4s, v25.s[2]
+	FMOVQ 64(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981b88 // fmla v8.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba9 // fmla v9.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b94 // fmla v20.4s, v28.4s, v25.s[2]
+	WORD $0x4f991bb5 // fmla v21.4s, v29.4s, v25.s[2]
+	FMOVQ 80(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f981bca // fmla v10.4s, v30.4s, v24.s[2]
+	WORD $0x4f981beb // fmla v11.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd6 // fmla v22.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf7 // fmla v23.4s, v31.4s, v25.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb81b40 // fmla v0.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b61 // fmla v1.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b4c // fmla v12.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b6d // fmla v13.4s, v27.4s, v25.s[3]
+	FMOVQ 16(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4fb81b82 // fmla v2.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba3 // fmla v3.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b8e // fmla v14.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91baf // fmla v15.4s, v29.4s, v25.s[3]
+	FMOVQ 32(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4fb81bc4 // fmla v4.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be5 // fmla v5.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd0 // fmla v16.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf1 // fmla v17.4s, v31.4s, v25.s[3]
+	FMOVQ 48(R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4fb81b46 // fmla v6.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b67 // fmla v7.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b52 // fmla v18.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b73 // fmla v19.4s, v27.4s, v25.s[3]
+	FMOVQ 64(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4fb81b88 // fmla v8.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba9 // fmla v9.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b94 // fmla v20.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91bb5 // fmla v21.4s, v29.4s, v25.s[3]
+	FMOVQ 80(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4fb81bca // fmla v10.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81beb // fmla v11.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd6 // fmla v22.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf7 // fmla v23.4s, v31.4s, v25.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2rowturn
+
+tile2rowend:
+	ADD $4, R9, R9
+	B tile2left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile2columns:
+	SUBS $4, R9, R9
+	BLT tile2columnend
+	PCALIGN $32
+
+tile2columnturn:
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x4e217b3a // fcvtl2 v26.4s, v25.8h
+	WORD $0x0e217b39 // fcvtl v25.4s, v25.4h
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x4e217b7c // fcvtl2 v28.4s, v27.8h
+	WORD $0x0e217b7b // fcvtl v27.4s, v27.4h
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x4e217bbe // fcvtl2 v30.4s, v29.8h
+	WORD $0x0e217bbd // fcvtl v29.4s, v29.4h
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2columnturn
+
+tile2columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile2left:
+	CBZ R9, tile2done
+
+tile2step:
+	FMOVS (R7), F24
+	FMOVS (R7)(R6), F25
+	FMOVQ (R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 16(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 32(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 48(R8), F26
+	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
+	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 64(R8), F28
+	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
+	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 80(R8), F30
+	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
+	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile2step
+
+tile2done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	FMOVQ F13, 16(R1)
+	FMOVQ F14, 32(R1)
+	FMOVQ F15, 48(R1)
+	FMOVQ F16, 64(R1)
+	FMOVQ F17, 80(R1)
+	FMOVQ F18, 96(R1)
+	FMOVQ F19, 112(R1)
+	FMOVQ F20, 128(R1)
+	FMOVQ F21, 144(R1)
+	FMOVQ F22, 160(R1)
+	FMOVQ F23, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R6, R0, R0
+	SUB $2, R2, R2
+	B rows
+
+	// Tile of 1 × 12 vectors.
+tile1:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile1zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+
+tile1zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile1columns
+	CMP $4, R3
+	BNE tile1left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile1rowend
+	PCALIGN $32
+
+tile1rowturn:
+	FMOVQ (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4fac11a0 // fmla v0.4s, v13.4s, v12.s[1]
+	WORD $0x4fac11c1 // fmla v1.4s, v14.4s, v12.s[1]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4fac11e2 // fmla v2.4s, v15.4s, v12.s[1]
+	WORD $0x4fac1203 // fmla v3.4s, v16.4s, v12.s[1]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4fac1224 // fmla v4.4s, v17.4s, v12.s[1]
+	WORD $0x4fac1245 // fmla v5.4s, v18.4s, v12.s[1]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4fac1266 // fmla v6.4s, v19.4s, v12.s[1]
+	WORD $0x4fac1287 // fmla v7.4s, v20.4s, v12.s[1]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4fac12a8 // fmla v8.4s, v21.4s, v12.s[1]
+	WORD $0x4fac12c9 // fmla v9.4s, v22.4s, v12.s[1]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4fac12ea // fmla v10.4s, v23.4s, v12.s[1]
+	WORD $0x4fac130b // fmla v11.4s, v24.4s, v12.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c19a0 // fmla v0.4s, v13.4s, v12.s[2]
+	WORD $0x4f8c19c1 // fmla v1.4s, v14.4s, v12.s[2]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c19e2 // fmla v2.4s, v15.4s, v12.s[2]
+	WORD $0x4f8c1a03 // fmla v3.4s, v16.4s, v12.s[2]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1a24 // fmla v4.4s, v17.4s, v12.s[2]
+	WORD $0x4f8c1a45 // fmla v5.4s, v18.4s, v12.s[2]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1a66 // fmla v6.4s, v19.4s, v12.s[2]
+	WORD $0x4f8c1a87 // fmla v7.4s, v20.4s, v12.s[2]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c1aa8 // fmla v8.4s, v21.4s, v12.s[2]
+	WORD $0x4f8c1ac9 // fmla v9.4s, v22.4s, v12.s[2]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c1aea // fmla v10.4s, v23.4s, v12.s[2]
+	WORD $0x4f8c1b0b // fmla v11.4s, v24.4s, v12.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4fac19a0 // fmla v0.4s, v13.4s, v12.s[3]
+	WORD $0x4fac19c1 // fmla v1.4s, v14.4s, v12.s[3]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4fac19e2 // fmla v2.4s, v15.4s, v12.s[3]
+	WORD $0x4fac1a03 // fmla v3.4s, v16.4s, v12.s[3]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4fac1a24 // fmla v4.4s, v17.4s, v12.s[3]
+	WORD $0x4fac1a45 // fmla v5.4s, v18.4s, v12.s[3]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4fac1a66 // fmla v6.4s, v19.4s, v12.s[3]
+	WORD $0x4fac1a87 // fmla v7.4s, v20.4s, v12.s[3]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4fac1aa8 // fmla v8.4s, v21.4s, v12.s[3]
+	WORD $0x4fac1ac9 // fmla v9.4s, v22.4s, v12.s[3]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4fac1aea // fmla v10.4s, v23.4s, v12.s[3]
+	WORD $0x4fac1b0b // fmla v11.4s, v24.4s, v12.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1rowturn
+
+tile1rowend:
+	ADD $4, R9, R9
+	B tile1left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile1columns:
+	SUBS $4, R9, R9
+	BLT tile1columnend
+	PCALIGN $32
+
+tile1columnturn:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1columnturn
+
+tile1columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile1left:
+	CBZ R9, tile1done
+
+tile1step:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x4e2179ae // fcvtl2 v14.4s, v13.8h
+	WORD $0x0e2179ad // fcvtl v13.4s, v13.4h
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x4e2179f0 // fcvtl2 v16.4s, v15.8h
+	WORD $0x0e2179ef // fcvtl v15.4s, v15.4h
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x4e217a32 // fcvtl2 v18.4s, v17.8h
+	WORD $0x0e217a31 // fcvtl v17.4s, v17.4h
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x4e217a74 // fcvtl2 v20.4s, v19.8h
+	WORD $0x0e217a73 // fcvtl v19.4s, v19.4h
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x4e217ab6 // fcvtl2 v22.4s, v21.8h
+	WORD $0x0e217ab5 // fcvtl v21.4s, v21.4h
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x4e217af8 // fcvtl2 v24.4s, v23.8h
+	WORD $0x0e217af7 // fcvtl v23.4s, v23.4h
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile1step
+
+tile1done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	SUB $1, R2, R2
+	B rows
+
+// func Tile12BF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·Tile12BF16NEON(SB), NOSPLIT, $0-121
+	MOVD a_base+32(FP), R0
+	MOVD c_base+0(FP), R1
+	MOVD m+104(FP), R2
+	MOVD cs+64(FP), R3
+	LSL $2, R3, R3
+	MOVD ldb+96(FP), R4
+	MOVD ldc+24(FP), R5
+	LSL $2, R5, R5
+	LSL $1, R4, R4
+	MOVD rs+56(FP), R6
+	LSL $2, R6, R6
+
+	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMP $4, R2
+	BGE tile2
+	CMP $2, R2
+	BEQ tile2
+	MOVD R2, R10
+	BLT last
+	ADD $1, R10, R10
+	LSR $1, R10, R10
+
+last:
+	CBZ R10, done
+	CMP $1, R10
+	BEQ tile1
+	CMP $2, R10
+	BEQ tile2
+
+done:
+	RET
+
+	// Tile of 2 × 12 vectors.
+tile2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile2zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+	FMOVQ (R7), F12
+	FMOVQ 16(R7), F13
+	FMOVQ 32(R7), F14
+	FMOVQ 48(R7), F15
+	FMOVQ 64(R7), F16
+	FMOVQ 80(R7), F17
+	FMOVQ 96(R7), F18
+	FMOVQ 112(R7), F19
+	FMOVQ 128(R7), F20
+	FMOVQ 144(R7), F21
+	FMOVQ 160(R7), F22
+	FMOVQ 176(R7), F23
+	ADD R5, R7, R7
+
+tile2zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile2columns
+	CMP $4, R3
+	BNE tile2left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile2rowend
+	PCALIGN $32
+
+tile2rowturn:
+	FMOVQ (R7), F24
+	WORD $0x3ce668f9 // ldr q25, [x7, x6]
+	FMOVQ (R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 16(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 32(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 48(R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 64(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 80(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb81340 // fmla v0.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81361 // fmla v1.4s, v27.4s, v24.s[1]
+	WORD $0x4fb9134c // fmla v12.4s, v26.4s, v25.s[1]
+	WORD $0x4fb9136d // fmla v13.4s, v27.4s, v25.s[1]
+	FMOVQ 16(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4fb81382 // fmla v2.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a3 // fmla v3.4s, v29.4s, v24.s[1]
+	WORD $0x4fb9138e // fmla v14.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913af // fmla v15.4s, v29.4s, v25.s[1]
+	FMOVQ 32(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4fb813c4 // fmla v4.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e5 // fmla v5.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d0 // fmla v16.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f1 // fmla v17.4s, v31.4s, v25.s[1]
+	FMOVQ 48(R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb81346 // fmla v6.4s, v26.4s, v24.s[1]
+	WORD $0x4fb81367 // fmla v7.4s, v27.4s, v24.s[1]
+	WORD $0x4fb91352 // fmla v18.4s, v26.4s, v25.s[1]
+	WORD $0x4fb91373 // fmla v19.4s, v27.4s, v25.s[1]
+	FMOVQ 64(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4fb81388 // fmla v8.4s, v28.4s, v24.s[1]
+	WORD $0x4fb813a9 // fmla v9.4s, v29.4s, v24.s[1]
+	WORD $0x4fb91394 // fmla v20.4s, v28.4s, v25.s[1]
+	WORD $0x4fb913b5 // fmla v21.4s, v29.4s, v25.s[1]
+	FMOVQ 80(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4fb813ca // fmla v10.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813eb // fmla v11.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913d6 // fmla v22.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913f7 // fmla v23.4s, v31.4s, v25.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981b40 // fmla v0.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b61 // fmla v1.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b4c // fmla v12.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b6d // fmla v13.4s, v27.4s, v25.s[2]
+	FMOVQ 16(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981b82 // fmla v2.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba3 // fmla v3.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b8e // fmla v14.4s, v28.4s, v25.s[2]
+	WORD $0x4f991baf // fmla v15.4s, v29.4s, v25.s[2]
+	FMOVQ 32(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f981bc4 // fmla v4.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be5 // fmla v5.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd0 // fmla v16.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf1 // fmla v17.4s, v31.4s, v25.s[2]
+	FMOVQ 48(R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981b46 // fmla v6.4s, v26.4s, v24.s[2]
+	WORD $0x4f981b67 // fmla v7.4s, v27.4s, v24.s[2]
+	WORD $0x4f991b52 // fmla v18.4s, v26.4s, v25.s[2]
+	WORD $0x4f991b73 // fmla v19.4s, v27.4s, v25.s[2]
+	FMOVQ 64(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981b88 // fmla v8.4s, v28.4s, v24.s[2]
+	WORD $0x4f981ba9 // fmla v9.4s, v29.4s, v24.s[2]
+	WORD $0x4f991b94 // fmla v20.4s, v28.4s, v25.s[2]
+	WORD $0x4f991bb5 // fmla v21.4s, v29.4s, v25.s[2]
+	FMOVQ 80(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f981bca // fmla v10.4s, v30.4s, v24.s[2]
+	WORD $0x4f981beb // fmla v11.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bd6 // fmla v22.4s, v30.4s, v25.s[2]
+	WORD $0x4f991bf7 // fmla v23.4s, v31.4s, v25.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb81b40 // fmla v0.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b61 // fmla v1.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b4c // fmla v12.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b6d // fmla v13.4s, v27.4s, v25.s[3]
+	FMOVQ 16(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4fb81b82 // fmla v2.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba3 // fmla v3.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b8e // fmla v14.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91baf // fmla v15.4s, v29.4s, v25.s[3]
+	FMOVQ 32(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4fb81bc4 // fmla v4.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be5 // fmla v5.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd0 // fmla v16.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf1 // fmla v17.4s, v31.4s, v25.s[3]
+	FMOVQ 48(R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4fb81b46 // fmla v6.4s, v26.4s, v24.s[3]
+	WORD $0x4fb81b67 // fmla v7.4s, v27.4s, v24.s[3]
+	WORD $0x4fb91b52 // fmla v18.4s, v26.4s, v25.s[3]
+	WORD $0x4fb91b73 // fmla v19.4s, v27.4s, v25.s[3]
+	FMOVQ 64(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4fb81b88 // fmla v8.4s, v28.4s, v24.s[3]
+	WORD $0x4fb81ba9 // fmla v9.4s, v29.4s, v24.s[3]
+	WORD $0x4fb91b94 // fmla v20.4s, v28.4s, v25.s[3]
+	WORD $0x4fb91bb5 // fmla v21.4s, v29.4s, v25.s[3]
+	FMOVQ 80(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4fb81bca // fmla v10.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81beb // fmla v11.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bd6 // fmla v22.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91bf7 // fmla v23.4s, v31.4s, v25.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2rowturn
+
+tile2rowend:
+	ADD $4, R9, R9
+	B tile2left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile2columns:
+	SUBS $4, R9, R9
+	BLT tile2columnend
+	PCALIGN $32
+
+tile2columnturn:
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVD (R7), F24
+	FMOVQ (R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981320 // fmla v0.4s, v25.4s, v24.s[0]
+	WORD $0x4f981341 // fmla v1.4s, v26.4s, v24.s[0]
+	WORD $0x4fb8132c // fmla v12.4s, v25.4s, v24.s[1]
+	WORD $0x4fb8134d // fmla v13.4s, v26.4s, v24.s[1]
+	FMOVQ 16(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981362 // fmla v2.4s, v27.4s, v24.s[0]
+	WORD $0x4f981383 // fmla v3.4s, v28.4s, v24.s[0]
+	WORD $0x4fb8136e // fmla v14.4s, v27.4s, v24.s[1]
+	WORD $0x4fb8138f // fmla v15.4s, v28.4s, v24.s[1]
+	FMOVQ 32(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813a4 // fmla v4.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813c5 // fmla v5.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b0 // fmla v16.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d1 // fmla v17.4s, v30.4s, v24.s[1]
+	FMOVQ 48(R8), F25
+	WORD $0x6e613b3a // shll2 v26.4s, v25.8h, #16
+	WORD $0x2e613b39 // shll v25.4s, v25.4h, #16
+	WORD $0x4f981326 // fmla v6.4s, v25.4s, v24.s[0]
+	WORD $0x4f981347 // fmla v7.4s, v26.4s, v24.s[0]
+	WORD $0x4fb81332 // fmla v18.4s, v25.4s, v24.s[1]
+	WORD $0x4fb81353 // fmla v19.4s, v26.4s, v24.s[1]
+	FMOVQ 64(R8), F27
+	WORD $0x6e613b7c // shll2 v28.4s, v27.8h, #16
+	WORD $0x2e613b7b // shll v27.4s, v27.4h, #16
+	WORD $0x4f981368 // fmla v8.4s, v27.4s, v24.s[0]
+	WORD $0x4f981389 // fmla v9.4s, v28.4s, v24.s[0]
+	WORD $0x4fb81374 // fmla v20.4s, v27.4s, v24.s[1]
+	WORD $0x4fb81395 // fmla v21.4s, v28.4s, v24.s[1]
+	FMOVQ 80(R8), F29
+	WORD $0x6e613bbe // shll2 v30.4s, v29.8h, #16
+	WORD $0x2e613bbd // shll v29.4s, v29.4h, #16
+	WORD $0x4f9813aa // fmla v10.4s, v29.4s, v24.s[0]
+	WORD $0x4f9813cb // fmla v11.4s, v30.4s, v24.s[0]
+	WORD $0x4fb813b6 // fmla v22.4s, v29.4s, v24.s[1]
+	WORD $0x4fb813d7 // fmla v23.4s, v30.4s, v24.s[1]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile2columnturn
+
+tile2columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile2left:
+	CBZ R9, tile2done
+
+tile2step:
+	FMOVS (R7), F24
+	FMOVS (R7)(R6), F25
+	FMOVQ (R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
+	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
+	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
+	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
+	FMOVQ 16(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
+	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
+	FMOVQ 32(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
+	FMOVQ 48(R8), F26
+	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
+	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
+	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
+	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
+	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
+	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
+	FMOVQ 64(R8), F28
+	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
+	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
+	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
+	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
+	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
+	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
+	FMOVQ 80(R8), F30
+	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
+	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
+	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile2step
+
+tile2done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+	FMOVQ F12, (R1)
+	FMOVQ F13, 16(R1)
+	FMOVQ F14, 32(R1)
+	FMOVQ F15, 48(R1)
+	FMOVQ F16, 64(R1)
+	FMOVQ F17, 80(R1)
+	FMOVQ F18, 96(R1)
+	FMOVQ F19, 112(R1)
+	FMOVQ F20, 128(R1)
+	FMOVQ F21, 144(R1)
+	FMOVQ F22, 160(R1)
+	FMOVQ F23, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	ADD R6, R0, R0
+	SUB $2, R2, R2
+	B rows
+
+	// Tile of 1 × 12 vectors.
+tile1:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+
+	// The chains start from +0, or from C.
+	MOVBU load+120(FP), R9
+	CBZ R9, tile1zero
+	MOVD R1, R7
+	FMOVQ (R7), F0
+	FMOVQ 16(R7), F1
+	FMOVQ 32(R7), F2
+	FMOVQ 48(R7), F3
+	FMOVQ 64(R7), F4
+	FMOVQ 80(R7), F5
+	FMOVQ 96(R7), F6
+	FMOVQ 112(R7), F7
+	FMOVQ 128(R7), F8
+	FMOVQ 144(R7), F9
+	FMOVQ 160(R7), F10
+	FMOVQ 176(R7), F11
+	ADD R5, R7, R7
+
+tile1zero:
+	MOVD k+112(FP), R9
+	MOVD b_base+72(FP), R8
+	MOVD R0, R7
+	CMP $4, R6
+	BEQ tile1columns
+	CMP $4, R3
+	BNE tile1left
+
+	// The rows of A lie side by side: 4 steps of a row at once.
+	SUBS $4, R9, R9
+	BLT tile1rowend
+	PCALIGN $32
+
+tile1rowturn:
+	FMOVQ (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4fac11a0 // fmla v0.4s, v13.4s, v12.s[1]
+	WORD $0x4fac11c1 // fmla v1.4s, v14.4s, v12.s[1]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4fac11e2 // fmla v2.4s, v15.4s, v12.s[1]
+	WORD $0x4fac1203 // fmla v3.4s, v16.4s, v12.s[1]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4fac1224 // fmla v4.4s, v17.4s, v12.s[1]
+	WORD $0x4fac1245 // fmla v5.4s, v18.4s, v12.s[1]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4fac1266 // fmla v6.4s, v19.4s, v12.s[1]
+	WORD $0x4fac1287 // fmla v7.4s, v20.4s, v12.s[1]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4fac12a8 // fmla v8.4s, v21.4s, v12.s[1]
+	WORD $0x4fac12c9 // fmla v9.4s, v22.4s, v12.s[1]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4fac12ea // fmla v10.4s, v23.4s, v12.s[1]
+	WORD $0x4fac130b // fmla v11.4s, v24.4s, v12.s[1]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c19a0 // fmla v0.4s, v13.4s, v12.s[2]
+	WORD $0x4f8c19c1 // fmla v1.4s, v14.4s, v12.s[2]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c19e2 // fmla v2.4s, v15.4s, v12.s[2]
+	WORD $0x4f8c1a03 // fmla v3.4s, v16.4s, v12.s[2]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1a24 // fmla v4.4s, v17.4s, v12.s[2]
+	WORD $0x4f8c1a45 // fmla v5.4s, v18.4s, v12.s[2]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1a66 // fmla v6.4s, v19.4s, v12.s[2]
+	WORD $0x4f8c1a87 // fmla v7.4s, v20.4s, v12.s[2]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c1aa8 // fmla v8.4s, v21.4s, v12.s[2]
+	WORD $0x4f8c1ac9 // fmla v9.4s, v22.4s, v12.s[2]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c1aea // fmla v10.4s, v23.4s, v12.s[2]
+	WORD $0x4f8c1b0b // fmla v11.4s, v24.4s, v12.s[2]
+	ADD R4, R8, R8
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4fac19a0 // fmla v0.4s, v13.4s, v12.s[3]
+	WORD $0x4fac19c1 // fmla v1.4s, v14.4s, v12.s[3]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4fac19e2 // fmla v2.4s, v15.4s, v12.s[3]
+	WORD $0x4fac1a03 // fmla v3.4s, v16.4s, v12.s[3]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4fac1a24 // fmla v4.4s, v17.4s, v12.s[3]
+	WORD $0x4fac1a45 // fmla v5.4s, v18.4s, v12.s[3]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4fac1a66 // fmla v6.4s, v19.4s, v12.s[3]
+	WORD $0x4fac1a87 // fmla v7.4s, v20.4s, v12.s[3]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4fac1aa8 // fmla v8.4s, v21.4s, v12.s[3]
+	WORD $0x4fac1ac9 // fmla v9.4s, v22.4s, v12.s[3]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4fac1aea // fmla v10.4s, v23.4s, v12.s[3]
+	WORD $0x4fac1b0b // fmla v11.4s, v24.4s, v12.s[3]
+	ADD R4, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1rowturn
+
+tile1rowend:
+	ADD $4, R9, R9
+	B tile1left
+
+	// The columns of A lie side by side: a step of 4 rows at once.
+tile1columns:
+	SUBS $4, R9, R9
+	BLT tile1columnend
+	PCALIGN $32
+
+tile1columnturn:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $4, R9, R9
+	BGE tile1columnturn
+
+tile1columnend:
+	ADD $4, R9, R9
+
+	// Number by number.
+tile1left:
+	CBZ R9, tile1done
+
+tile1step:
+	FMOVS (R7), F12
+	FMOVQ (R8), F13
+	WORD $0x6e6139ae // shll2 v14.4s, v13.8h, #16
+	WORD $0x2e6139ad // shll v13.4s, v13.4h, #16
+	WORD $0x4f8c11a0 // fmla v0.4s, v13.4s, v12.s[0]
+	WORD $0x4f8c11c1 // fmla v1.4s, v14.4s, v12.s[0]
+	FMOVQ 16(R8), F15
+	WORD $0x6e6139f0 // shll2 v16.4s, v15.8h, #16
+	WORD $0x2e6139ef // shll v15.4s, v15.4h, #16
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	FMOVQ 32(R8), F17
+	WORD $0x6e613a32 // shll2 v18.4s, v17.8h, #16
+	WORD $0x2e613a31 // shll v17.4s, v17.4h, #16
+	WORD $0x4f8c1224 // fmla v4.4s, v17.4s, v12.s[0]
+	WORD $0x4f8c1245 // fmla v5.4s, v18.4s, v12.s[0]
+	FMOVQ 48(R8), F19
+	WORD $0x6e613a74 // shll2 v20.4s, v19.8h, #16
+	WORD $0x2e613a73 // shll v19.4s, v19.4h, #16
+	WORD $0x4f8c1266 // fmla v6.4s, v19.4s, v12.s[0]
+	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
+	FMOVQ 64(R8), F21
+	WORD $0x6e613ab6 // shll2 v22.4s, v21.8h, #16
+	WORD $0x2e613ab5 // shll v21.4s, v21.4h, #16
+	WORD $0x4f8c12a8 // fmla v8.4s, v21.4s, v12.s[0]
+	WORD $0x4f8c12c9 // fmla v9.4s, v22.4s, v12.s[0]
+	FMOVQ 80(R8), F23
+	WORD $0x6e613af8 // shll2 v24.4s, v23.8h, #16
+	WORD $0x2e613af7 // shll v23.4s, v23.4h, #16
+	WORD $0x4f8c12ea // fmla v10.4s, v23.4s, v12.s[0]
+	WORD $0x4f8c130b // fmla v11.4s, v24.4s, v12.s[0]
+	ADD R4, R8, R8
+	ADD R3, R7, R7
+	SUBS $1, R9, R9
+	BNE tile1step
+
+tile1done:
+	FMOVQ F0, (R1)
+	FMOVQ F1, 16(R1)
+	FMOVQ F2, 32(R1)
+	FMOVQ F3, 48(R1)
+	FMOVQ F4, 64(R1)
+	FMOVQ F5, 80(R1)
+	FMOVQ F6, 96(R1)
+	FMOVQ F7, 112(R1)
+	FMOVQ F8, 128(R1)
+	FMOVQ F9, 144(R1)
+	FMOVQ F10, 160(R1)
+	FMOVQ F11, 176(R1)
+	ADD R5, R1, R1
+
+	// On to the rows below.
+	ADD R6, R0, R0
+	SUB $1, R2, R2
+	B rows
+
+// func SettleNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·SettleNEON(SB), NOSPLIT, $0-64
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD m+32(FP), R2
+	MOVD bias_base+40(FP), R3
+	MOVD bias_len+48(FP), R4
+	MOVD $0x7fc00000, R5
+	VDUP R5, V0.S4
+	CBZ R4, done
+	CBZ R2, done
+
+	// One row.
+row:
+	MOVD R0, R5
+	MOVD R3, R6
+	MOVD R4, R7
+
+	// One vector: x = c + bias.
+vector:
+	FMOVQ (R5), F1
+	FMOVQ.P 16(R6), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVQ.P F1, 16(R5)
+	SUBS $4, R7, R7
+	BNE vector
+	ADD R1, R0, R0
+	SUBS $1, R2, R2
+	BNE row
+
+done:
+	RET
 
 // func MaskNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 TEXT ·MaskNEON(SB), NOSPLIT, $0-120

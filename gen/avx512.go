@@ -18,6 +18,9 @@ func (avx512) evex() bool   { return true }
 // tile is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
 func (avx512) tiles() []tileShape { return []tileShape{{1, 12}, {2, 8}, {3, 8}, {4, 6}} }
 
+// strip is one of the tiles.
+func (avx512) strip() tileShape { return tileShape{3, 8} }
+
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
 func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }

@@ -1,10 +1,14 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An emitter emits the functions of one ISA into a file.
 type emitter interface {
-	tile(s tileShape, e epilogue)
+	tile(s tileShape, b element, e epilogue)
+	settle()
 	mask()
 	alibi()
 	softmax()
@@ -19,13 +23,20 @@ type emitter interface {
 	peak()
 }
 
-// emitAll emits the functions that every ISA has, in the order of the file.
-func emitAll(e emitter, tiles []tileShape) {
+// emitAll emits the functions that every ISA has, in the order of the file. strip
+// is the tile for whole strips of weights; it may be one of tiles.
+func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	for _, s := range tiles {
-		e.tile(s, store)
-		e.tile(s, storeMax)
-		e.tile(s, storeFold)
+		e.tile(s, float32s, store)
+		e.tile(s, float32s, storeMax)
+		e.tile(s, float32s, storeFold)
 	}
+	for _, b := range []element{float32s, f16s, bf16s} {
+		if b != float32s || !slices.Contains(tiles, strip) {
+			e.tile(strip, b, store)
+		}
+	}
+	e.settle()
 	e.mask()
 	e.alibi()
 	e.softmax()
@@ -46,6 +57,8 @@ func emitAll(e emitter, tiles []tileShape) {
 type function struct{ name, signature, doc string }
 
 var (
+	settleFunction = function{"Settle", "(c []float32, ldc, m int, bias []float32)",
+		"adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000."}
 	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
 		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
 	alibiFunction = function{"Alibi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
@@ -80,9 +93,38 @@ const (
 	storeFold                 // folded into C: fma(acc, beta, C·alpha)
 )
 
+// An element is a type of the numbers of B.
+type element int
+
+const (
+	float32s element = iota
+	f16s             // binary16
+	bf16s            // bfloat16
+)
+
+// suffix is what names the type in a function's name.
+func (b element) suffix() string { return [...]string{"", "F16", "BF16"}[b] }
+
+// goType is the type of a number in Go.
+func (b element) goType() string {
+	if b == float32s {
+		return "float32"
+	}
+	return "uint16"
+}
+
+// shift is log2 of the bytes of a number.
+func (b element) shift() int {
+	if b == float32s {
+		return 2
+	}
+	return 1
+}
+
 // tileFunction is the tile for panels of a number of vectors of an ISA.
-func tileFunction(e epilogue, vectors, lanes int, isa string) function {
-	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
+func tileFunction(s tileShape, b element, e epilogue, lanes int, isa string) function {
+	vectors, args := s.vectors, "(c []float32, ldc int, a []float32, rs, cs int, b []"+b.goType()+", ldb, m, k int, "
+	lanes *= vectors
 	switch e {
 	case storeMax:
 		return function{fmt.Sprintf("TileMax%d", vectors), args + "max []float32)",
@@ -90,6 +132,10 @@ func tileFunction(e epilogue, vectors, lanes int, isa string) function {
 	case storeFold:
 		return function{fmt.Sprintf("TileFold%d", vectors), args + "alpha, beta []float32)",
 			fmt.Sprintf("is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", vectors, isa)}
+	}
+	if b != float32s {
+		return function{fmt.Sprintf("Tile%d%s", vectors, b.suffix()), args + "load bool)",
+			fmt.Sprintf("is the tile product for panels of %d lanes with numbers of b that are widened to float32.", lanes)}
 	}
 	return function{fmt.Sprintf("Tile%d", vectors), args + "load bool)",
 		fmt.Sprintf("is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes)}

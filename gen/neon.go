@@ -27,11 +27,15 @@ const (
 // A and an FMA takes its number from any lane.
 var neonTiles = []tileShape{{1, 16}, {2, 12}, {3, 8}}
 
+// neonStrip is the tile for whole strips of weights: 24 accumulators, and two
+// registers for the numbers of A.
+var neonStrip = tileShape{12, 2}
+
 // buildNEON generates the files of NEON.
 func buildNEON() (asm, stubs []byte, err error) {
 	g := &neon{file: a64.NewFile("asm", "arm64 && !purego")}
 	g.consts = g.file.Data("exp2NEON", exp2Data()...)
-	emitAll(g, neonTiles)
+	emitAll(g, neonTiles, neonStrip)
 	asm, stubs, err = g.file.Build()
 	if err != nil {
 		return nil, nil, fmt.Errorf("NEON: %w", err)

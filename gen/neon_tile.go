@@ -18,10 +18,14 @@ import "github.com/attn-go/attn/gen/a64"
 // what is left for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's
 // p, b and k, one scratch, and i·rs for each row but the first.
 
+// A strip has more vectors than rows: there the numbers of A stay in registers, for
+// some steps at once, and the vectors of B pass by.
+
 // A neonTiler emits one tile function.
 type neonTiler struct {
 	*neon
 	shape    tileShape
+	element  element
 	epilogue epilogue
 
 	a, c, m      a64.GP
@@ -32,16 +36,17 @@ type neonTiler struct {
 	acc [][]a64.Vec
 }
 
-func (g *neon) tile(s tileShape, e epilogue) {
-	g.function(tileFunction(e, s.vectors, s.vectors*neonLanes, "NEON"))
-	t := &neonTiler{neon: g, shape: s, epilogue: e}
+func (g *neon) tile(s tileShape, b element, e epilogue) {
+	g.function(tileFunction(s, b, e, neonLanes, "NEON"))
+	t := &neonTiler{neon: g, shape: s, element: b, epilogue: e}
 	t.emit(s.rows)
 }
 
 // emit emits the loop over the rows; how they are shared out, see tiler.emit.
 func (t *neonTiler) emit(rows int) {
 	t.a, t.c, t.m = t.slice("a"), t.slice("c"), t.num("m")
-	t.cs, t.ldb, t.ldc = t.stride("cs"), t.stride("ldb"), t.stride("ldc")
+	t.cs, t.ldb, t.ldc = t.stride("cs"), t.num("ldb"), t.stride("ldc")
+	t.Op("LSL", t.element.shift(), t.ldb, t.ldb)
 	t.row = []a64.GP{{}, t.stride("rs")}
 	for len(t.row) < rows {
 		r := t.GP()
@@ -129,6 +134,9 @@ func (t *neonTiler) start(name string) {
 // turn is the number of steps in a turn of the inner loops: as many as leave
 // registers for A beside a full tile and its rows of B.
 func (s tileShape) turn() int {
+	if s.isStrip() {
+		return 4
+	}
 	for steps := 4; steps > 1; steps /= 2 {
 		if s.rows*s.vectors+steps*s.vectors+2 <= 32 {
 			return steps
@@ -136,6 +144,9 @@ func (s tileShape) turn() int {
 	}
 	return 1
 }
+
+// isStrip tells that the vectors of B pass one by one.
+func (s tileShape) isStrip() bool { return s.rows < s.vectors }
 
 // steps emits the inner loops.
 func (t *neonTiler) steps(name string) {
@@ -186,6 +197,17 @@ func (t *neonTiler) loop(name, kind string, turn int, body func()) {
 // many rows as there are registers for them are done step by step together,
 // since the FMAs of one accumulator wait for each other.
 func (t *neonTiler) rowSteps(turn int) {
+	if t.shape.isStrip() {
+		numbers := t.Vecs(len(t.acc))
+		for i, x := range numbers {
+			t.number(x, i, turn)
+		}
+		for s := range turn {
+			t.passB(func(i int) a64.Lane { return numbers[i].S(s) })
+		}
+		t.advance(4*turn, t.p)
+		return
+	}
 	b := make([][]a64.Vec, turn)
 	for s := range b {
 		b[s] = t.rowOfB()
@@ -208,6 +230,13 @@ func (t *neonTiler) rowSteps(turn int) {
 // columnStep emits a step for which the numbers of all rows lie side by side.
 func (t *neonTiler) columnStep() {
 	t.Scope(func() {
+		if t.shape.isStrip() {
+			numbers := t.Vec()
+			t.loadNumbers(len(t.acc), a64.At(t.p, 0), numbers)
+			t.passB(numbers.S)
+			t.Op("ADD", t.cs, t.p, t.p)
+			return
+		}
 		b := t.rowOfB()
 		for first := 0; first < len(t.acc); {
 			n := 4
@@ -228,6 +257,15 @@ func (t *neonTiler) columnStep() {
 // step emits a step of single numbers.
 func (t *neonTiler) step() {
 	t.Scope(func() {
+		if t.shape.isStrip() {
+			numbers := t.Vecs(len(t.acc))
+			for i, x := range numbers {
+				t.number(x, i, 1)
+			}
+			t.passB(func(i int) a64.Lane { return numbers[i].S(0) })
+			t.Op("ADD", t.cs, t.p, t.p)
+			return
+		}
 		b := t.rowOfB()
 		numbers := t.Vecs(min(t.FreeVecs(), len(t.acc)))
 		for i := range t.acc {
@@ -247,6 +285,43 @@ func (t *neonTiler) rowOfB() []a64.Vec {
 	}
 	t.Op("ADD", t.ldb, t.b, t.b)
 	return b
+}
+
+// passB does the FMAs of a step of a strip, two vectors of B at a time, and moves b
+// to the next row. number is that of a row of A.
+func (t *neonTiler) passB(number func(i int) a64.Lane) {
+	t.Scope(func() {
+		pairs := make([][]a64.Vec, t.FreeVecs()/2)
+		for i := range pairs {
+			pairs[i] = t.Vecs(2)
+		}
+		for v := 0; v < t.shape.vectors; v += 2 {
+			b := pairs[v/2%len(pairs)]
+			t.pairOfB(v, b)
+			for i := range t.acc {
+				t.FMLALane(t.acc[i][v], b[0], number(i))
+				t.FMLALane(t.acc[i][v+1], b[1], number(i))
+			}
+		}
+		t.Op("ADD", t.ldb, t.b, t.b)
+	})
+}
+
+// pairOfB loads vectors v and v+1 of a row of B.
+func (t *neonTiler) pairOfB(v int, b []a64.Vec) {
+	if t.element == float32s {
+		t.load(a64.At(t.b, v*neonBytes), b[0])
+		t.load(a64.At(t.b, (v+1)*neonBytes), b[1])
+		return
+	}
+	t.load(a64.At(t.b, v*neonBytes/2), b[0])
+	if t.element == f16s {
+		t.FCVTL2(b[1], b[0])
+		t.FCVTL(b[0], b[0])
+		return
+	}
+	t.SHLL2(b[1], b[0])
+	t.SHLL(b[0], b[0])
 }
 
 // number loads n numbers of row i, at p.

@@ -36,9 +36,9 @@ import (
 // unroll is the number of steps in a turn of the inner loop.
 const unroll = 2
 
-func (g *gen) tile(s tileShape, e epilogue) {
-	g.function(tileFunction(e, s.vectors, s.vectors*g.lanes(), g.name()))
-	t := &tiler{gen: g, vectors: s.vectors, epilogue: e}
+func (g *gen) tile(s tileShape, b element, e epilogue) {
+	g.function(tileFunction(s, b, e, g.lanes(), g.name()))
+	t := &tiler{gen: g, vectors: s.vectors, element: b, epilogue: e}
 	t.emit(s.rows)
 }
 
@@ -46,6 +46,7 @@ func (g *gen) tile(s tileShape, e epilogue) {
 type tiler struct {
 	*gen
 	vectors  int
+	element  element
 	epilogue epilogue
 
 	a, c, m     reg.GPVirtual // row of A, row of C, rows left
@@ -58,7 +59,8 @@ type tiler struct {
 // accumulators wait for each other.
 func (t *tiler) emit(rows int) {
 	t.a, t.c = t.slice("a"), t.slice("c")
-	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.stride("ldb")
+	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.num("ldb")
+	t.SHLQ(operand.U8(t.element.shift()), t.ldb)
 	t.m = t.num("m")
 	t.oddMultiples(rows)
 
@@ -206,7 +208,7 @@ func (t *tiler) steps(acc [][]reg.VecVirtual, name string) {
 // the fewer instructions it has, the more of the next call starts meanwhile.
 func (t *tiler) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
 	const steps = 8
-	row := t.vectors * t.bytes()
+	row := t.vectors * t.bytesOfB()
 	t.CMPQ(t.cs, operand.Imm(4))
 	t.JNE(operand.LabelRef(name + "sparse"))
 	t.CMPQ(t.ldb, operand.U32(row))
@@ -219,7 +221,7 @@ func (t *tiler) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name str
 		a := t.vec()
 		t.VBROADCASTSS(at(p, 4*i), a)
 		for v := range acc {
-			t.VFMADD231PS(at(b, i*row+v*t.bytes()), a, acc[v])
+			t.VFMADD231PS(t.operandOfB(at(b, i*row+v*t.bytesOfB())), a, acc[v])
 		}
 	}
 	t.ADDQ(operand.U32(4*steps), p)
@@ -231,25 +233,35 @@ func (t *tiler) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name str
 	t.Label(name + "sparse")
 }
 
-// step emits one step, and moves p and b to the next.
+// step emits one step, and moves p and b to the next. Of the numbers of A and the
+// vectors of B those stay in registers that are fewer; the others pass one by one.
 func (t *tiler) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	switch {
-	case len(acc) == 1: // every vector of B is used once: as a memory operand
-		a := t.vec()
-		t.VBROADCASTSS(t.address(p, 0), a)
-		for v := range acc[0] {
-			t.VFMADD231PS(at(b, v*t.bytes()), a, acc[0][v])
+	case len(acc) < t.vectors:
+		as := t.vectorsOf(len(acc))
+		for i := range as {
+			t.VBROADCASTSS(t.address(p, i), as[i])
+		}
+		for v := range t.vectors {
+			m := at(b, v*t.bytesOfB())
+			if len(acc) == 1 { // a vector that is used once
+				t.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
+				continue
+			}
+			x := t.loadB(m)
+			for i := range acc {
+				t.VFMADD231PS(x, as[i], acc[i][v])
+			}
 		}
 	case t.vectors == 1:
-		x := t.vec()
-		t.VMOVUPS(at(b, 0), x)
+		x := t.loadB(at(b, 0))
 		for i := range acc {
 			t.fmaBroadcast(t.Context, t.address(p, i), x, acc[i][0])
 		}
 	default:
-		bs := t.vectorsOf(t.vectors)
+		bs := make([]reg.VecVirtual, t.vectors)
 		for v := range bs {
-			t.VMOVUPS(at(b, v*t.bytes()), bs[v])
+			bs[v] = t.loadB(at(b, v*t.bytesOfB()))
 		}
 		for i := range acc {
 			a := t.vec()
@@ -261,6 +273,33 @@ func (t *tiler) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	}
 	t.ADDQ(t.ldb, b)
 	t.ADDQ(t.cs, p)
+}
+
+// bytesOfB is the memory that a vector of B takes.
+func (t *tiler) bytesOfB() int { return t.lanes() << t.element.shift() }
+
+// loadB loads a vector of B.
+func (t *tiler) loadB(m operand.Mem) reg.VecVirtual {
+	x := t.vec()
+	switch t.element {
+	case f16s:
+		t.VCVTPH2PS(m, x)
+	case bf16s:
+		t.VPMOVZXWD(m, x)
+		t.VPSLLD(operand.Imm(16), x, x)
+	default:
+		t.VMOVUPS(m, x)
+	}
+	return x
+}
+
+// operandOfB is a vector of B as the operand of its only FMA: memory, if it needs
+// no conversion.
+func (t *tiler) operandOfB(m operand.Mem) operand.Op {
+	if t.element == float32s {
+		return m
+	}
+	return t.loadB(m)
 }
 
 // eachRow walks c over the rows of C, with the memory of each vector.

@@ -34,6 +34,10 @@ var microKernels = []struct {
 	{"widenInt8", widenInt8Cases},
 	{"narrowF16", narrowCases(narrowF16Of)},
 	{"narrowBF16", narrowCases(narrowBF16Of)},
+	{"strip", stripCases(float32Strip)},
+	{"stripF16", stripCases(f16Strip)},
+	{"stripBF16", stripCases(bf16Strip)},
+	{"settle", settleCases},
 }
 
 // A microCase describes one call of a micro-kernel.
@@ -94,7 +98,8 @@ func reference(w int) *panelKernels {
 		pack:    fallback.Pack,
 		unpack:  fallback.Unpack,
 
-		converters: genericTier().panels[0].converters,
+		converters:   genericTier().panels[0].converters,
+		stripKernels: referenceStrips,
 	}
 }
 

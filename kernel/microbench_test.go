@@ -49,7 +49,8 @@ func microBenchmarks(w int) (list []microBenchmark) {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
 		}
 	}
-	return append(list, benchConverters()...)
+	list = append(list, benchConverters()...)
+	return append(list, benchStrips()...)
 }
 
 // random returns n numbers between -2 and 2.

@@ -117,6 +117,7 @@ type panelKernels struct {
 
 	// What needs no panel is the same for all widths.
 	converters
+	stripKernels
 }
 
 // converters are the micro-kernels of one ISA that convert n rows of d elements

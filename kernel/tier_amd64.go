@@ -64,6 +64,9 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 			widenF16: asm.WidenF16AVX512, widenBF16: asm.WidenBF16AVX512, widenInt8: asm.WidenInt8AVX512,
 			narrowF16: asm.NarrowF16AVX512, narrowBF16: asm.NarrowBF16AVX512,
 		},
+		stripKernels: stripKernels{
+			strip: asm.Tile3AVX512, stripF16: asm.Tile3F16AVX512, stripBF16: asm.Tile3BF16AVX512, settle: asm.SettleAVX512,
+		},
 	}
 }
 
@@ -78,6 +81,9 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		converters: converters{
 			widenF16: asm.WidenF16AVX2, widenBF16: asm.WidenBF16AVX2, widenInt8: asm.WidenInt8AVX2,
 			narrowF16: asm.NarrowF16AVX2, narrowBF16: asm.NarrowBF16AVX2,
+		},
+		stripKernels: stripKernels{
+			strip: asm.Tile6AVX2, stripF16: asm.Tile6F16AVX2, stripBF16: asm.Tile6BF16AVX2, settle: asm.SettleAVX2,
 		},
 	}
 }

@@ -37,5 +37,8 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,
 			narrowF16: asm.NarrowF16NEON, narrowBF16: asm.NarrowBF16NEON,
 		},
+		stripKernels: stripKernels{
+			strip: asm.Tile12NEON, stripF16: asm.Tile12F16NEON, stripBF16: asm.Tile12BF16NEON, settle: asm.SettleNEON,
+		},
 	}
 }

@@ -30,6 +30,12 @@ func genericTier() tier {
 				narrowF16:  fallback.NarrowF16,
 				narrowBF16: fallback.NarrowBF16,
 			},
+			stripKernels: stripKernels{
+				strip:     fallback.Strip,
+				stripF16:  fallback.StripF16,
+				stripBF16: fallback.StripBF16,
+				settle:    fallback.Settle,
+			},
 		}},
 		main:       func() int { return fallback.Lanes },
 		threadFMAs: 1 << 15,

@@ -1,0 +1,56 @@
+package fallback
+
+import "math"
+
+// StripLanes is the width of the strips that Strip and its siblings work on.
+const StripLanes = 48
+
+// Strip is Tile for the lanes of a whole strip.
+func Strip(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	if m == 0 {
+		return
+	}
+	for lane := 0; lane < StripLanes; lane += Lanes {
+		Tile(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
+	}
+}
+
+// StripF16 is Strip with binary16 numbers in b.
+func StripF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
+}
+
+// StripBF16 is Strip with bfloat16 numbers in b.
+func StripBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
+}
+
+// stripWidened goes step by step, with one row of b widened at a time.
+func stripWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
+	if k == 0 {
+		Strip(c, ldc, a, rs, cs, nil, 0, m, 0, load)
+	}
+	var row [StripLanes]float32
+	for x := range k {
+		for lane, h := range window(b, x*ldb, StripLanes) {
+			row[lane] = widen(h)
+		}
+		if m > 0 {
+			Strip(c, ldc, a[x*cs:], rs, cs, row[:], 0, m, 1, load || x > 0)
+		}
+	}
+}
+
+// Settle adds a bias to the first m rows of c, len(bias) wide, and makes every NaN
+// the one with the bits 0x7fc00000.
+func Settle(c []float32, ldc, m int, bias []float32) {
+	for i := range m {
+		for x := range window(c, i*ldc, len(bias)) {
+			y := c[i*ldc+x] + bias[x]
+			if y != y {
+				y = math.Float32frombits(0x7fc00000)
+			}
+			c[i*ldc+x] = y
+		}
+	}
+}

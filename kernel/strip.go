@@ -1,0 +1,34 @@
+package kernel
+
+// The weights of a Linear, Wᵀ with a column for every output, are packed once in
+// strips of 48 columns: [strip][K][48], zeros beyond the last column. So a strip is
+// B of the tile product, whole or in parts: 48 is a multiple of the widths that fill
+// a matrix best on every tier (48 = 3·16 lanes, 2·24, 4·12, 6·8), and a row of 192
+// bytes spreads over all sets of a cache, which a power of two does not. A product
+// with few rows reads all of a strip in one go, from memory as a rule.
+//
+// The last strip is as wide as it must be, in steps of 16.
+
+const (
+	stripLanes = 48
+	stripStep  = 16
+)
+
+// stripKernels are the micro-kernels of one ISA for Linear. The rules of
+// panelKernels hold for them.
+type stripKernels struct {
+	// strip is tile for the lanes of a whole strip. It is made for few rows.
+	strip func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+
+	// stripF16 and stripBF16 are strip with numbers of B that are widened to
+	// float32 on the way.
+	stripF16, stripBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+
+	// settle finishes m rows of a product in place:
+	//
+	//	c[i·ldc+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
+	//
+	// but the NaN 0x7fc00000 where that is one, to the bit. len(bias) is a
+	// multiple of stripStep.
+	settle func(c []float32, ldc, m int, bias []float32)
+}
