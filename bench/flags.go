@@ -27,6 +27,7 @@ type config struct {
 	activations string
 	causal      bool
 	offset      int
+	reports     []bool // which of reports
 }
 
 const usage = `usage: go run ./bench [flags]
@@ -51,6 +52,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	fs.StringVar(&c.activations, "activations", "", "safetensors `file` with q, k, v, out and perhaps lengths,\ninstead of the real input that comes with the command")
 	fs.BoolVar(&c.causal, "causal", false, "the activations in the file are causal")
 	fs.IntVar(&c.offset, "offset", 0, "with -causal: query i sees the keys up to offset+i")
+	addReports(fs, c)
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(w, usage)

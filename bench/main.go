@@ -61,6 +61,9 @@ type bench struct {
 
 // run does everything; failures are bits that differ.
 func (b *bench) run(ctx context.Context) (failures []string, err error) {
+	if any, err := runReports(ctx, b.config, b.out); any {
+		return nil, err
+	}
 	groups, err := b.load()
 	if err != nil {
 		return nil, err

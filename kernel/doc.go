@@ -11,7 +11,7 @@
 //
 // This is version 1 of the contract; the constant [Contract] is its number. A
 // row's result is a function of that row of q, of the keys and values that it
-// may see, of their positions and of the scale, down to the last bit. The
+// may see, of their positions and of the options, down to the last bit. The
 // function is defined here in full, so that anyone can implement it.
 //
 // All arithmetic is IEEE-754 binary32, rounded to nearest, ties to even, with
@@ -23,9 +23,21 @@
 //	q̂[d] = q[d]·c
 //	s[j] = fma chain over d = 0..D-1, ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
 //
-// A key is hidden if the mask says so, by select and not by arithmetic; a key
-// whose s is -Inf is hidden too. Keys are cut into blocks of 256 by their
-// position: 0..255, 256..511, and so on. For every block that has a visible key:
+// Scores are in the units of base-2 exponentials: LOG2E = 3fb8aa3b and LN2 =
+// 3f317218 lead there and back. Then, each only if asked for, in this order, with i
+// and j the positions of query and key:
+//
+//	hook      s = whatever Options.Score makes of it
+//	softcap   s = C·tanh(s·I)               C = float32(cap·log2 e), I = float32(1/(cap·log2 e))
+//	ALiBi     s = fma(A, -float32(|i-j|), s)  A = float32(slope of the head·log2 e)
+//	bias      s = fma(bias, LOG2E, s); a key with a bias of -Inf is hidden
+//	mask      the key is hidden
+//
+// A key is hidden by select and not by arithmetic; a key whose s is -Inf in the end
+// is hidden too. Keys are cut into blocks of 256 by their position: 0..255,
+// 256..511, and so on. Queries and keys start at position 0, or where
+// Options.QueryStart and Options.KeyStart say. For every block that has a visible
+// key:
 //
 //	m    = max s[j]
 //	p[j] = exp2(s[j]-m), hidden keys 0
@@ -38,13 +50,29 @@
 //	m' = max(m, mb); a = exp2(m-m'); b = exp2(mb-m')
 //	l  = fma(lb, b, l·a); o[e] = fma(ob[e], b, o[e]·a); m = m'
 //
-// and in the end
+// A sink is one last block with m = float32(sink·log2 e), l = 1, o = 0. In the end
 //
-//	inv = 1/l; out[e] = (o[e]·inv, rounded) + (+0)
+//	inv  = 1/l; out[e] = (o[e]·inv, rounded) + (+0)
+//	LSE  = (m + log2(l))·LN2 + (+0), each step rounded
+//	w[j] = (p·inv, rounded) + (+0), p = exp2(s[j]-m)
 //
-// A row that sees no key is zeros, by select. A NaN in a visible score or value,
+// where w are the weights, if they are wanted. Scores that are handed out are
+// s·LN2 + (+0).
+//
+// Dropout replaces a weight p, after it was added to l, by +0 if it is dropped and
+// else by p·float32(1/(1-rate)); likewise p in w. It is dropped if the word j mod 4 of
+// Philox4x32-10, with the seed as key (low word first) and the counter (sequence,
+// query head, i, j/4), is below the rate·2^32 rounded to an integer. The
+// sequence is the batch row or what Options.Dropout.Sequences says; all are
+// taken modulo 2^32.
+//
+// m, l and o of a block are its partials: with +0 added, and with every NaN as 7fc00000.
+//
+// A row that sees no key is zeros, by select, its weights too; its LSE is -Inf, or the
+// sink's. A NaN in a visible score or value,
 // and any other NaN that arises from visible ones (a score of +Inf, 0·Inf),
-// makes the whole row the NaN 0x7FC00000. Hidden keys and values never matter,
+// makes the whole row the NaN 0x7FC00000, its LSE too, and its weights if l is NaN.
+// Scores that are NaN are this one. Hidden keys and values never matter,
 // even if they are NaN or Inf.
 //
 // For x ≤ 0, exp2(x) is exactly 0 below -126, and otherwise, with
