@@ -79,6 +79,11 @@ func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []
 //go:noescape
 func AlibiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
+// HideAVX2 replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left.
+//
+//go:noescape
+func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+
 // SoftmaxAVX2 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape

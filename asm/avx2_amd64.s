@@ -9924,6 +9924,269 @@ chunk1done:
 	SUBQ    $0x00000008, R8
 	JMP     columns
 
+// func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// Requires: AVX, AVX2
+TEXT ·HideAVX2(SB), NOSPLIT, $0-120
+	MOVQ         s_base+0(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         n+32(FP), DX
+	MOVQ         keep_base+40(FP), BX
+	MOVQ         off_base+64(FP), SI
+	MOVQ         max_base+96(FP), DI
+	MOVQ         max_len+104(FP), R8
+	MOVB         hidden+88(FP), R9
+	MOVBLZX      R9, R9
+	IMUL3L       $0x80808080, R9, R9
+	NOTL         R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      constff800000AVX2<>+0(SB), Y1
+	TESTQ        DX, DX
+	JZ           done
+
+	// One vector of lanes, its maximum in a register.
+lanes:
+	VMOVUPS (DI), Y2
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	CMPQ    DX, $0x10
+	JL      few
+	MOVQ    DX, R11
+	PCALIGN $0x40
+
+hidestep:
+	MOVQ        (SI), R12
+	VMOVUPS     (R10)(R12*1), X3
+	MOVQ        32(SI), R12
+	VINSERTF128 $0x01, (R10)(R12*1), Y3, Y3
+	VPADDB      Y0, Y3, Y3
+	MOVQ        8(SI), R12
+	VMOVUPS     (R10)(R12*1), X4
+	MOVQ        40(SI), R12
+	VINSERTF128 $0x01, (R10)(R12*1), Y4, Y4
+	VPADDB      Y0, Y4, Y4
+	MOVQ        16(SI), R12
+	VMOVUPS     (R10)(R12*1), X5
+	MOVQ        48(SI), R12
+	VINSERTF128 $0x01, (R10)(R12*1), Y5, Y5
+	VPADDB      Y0, Y5, Y5
+	MOVQ        24(SI), R12
+	VMOVUPS     (R10)(R12*1), X6
+	MOVQ        56(SI), R12
+	VINSERTF128 $0x01, (R10)(R12*1), Y6, Y6
+	VPADDB      Y0, Y6, Y6
+	MOVQ        R9, R12
+	VPUNPCKLBW  Y5, Y3, Y7
+	VPUNPCKHBW  Y5, Y3, Y8
+	VPUNPCKLBW  Y6, Y4, Y9
+	VPUNPCKHBW  Y6, Y4, Y10
+	VPUNPCKLBW  Y9, Y7, Y11
+	VPUNPCKHBW  Y9, Y7, Y7
+	VPUNPCKLBW  Y10, Y8, Y9
+	VPUNPCKHBW  Y10, Y8, Y8
+	VPSHUFB     spread0AVX2<>+0(SB), Y11, Y10
+	VMOVUPS     (R12), Y12
+	VBLENDVPS   Y10, Y1, Y12, Y12
+	VMOVUPS     Y12, (R12)
+	VMAXPS      Y2, Y12, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread1AVX2<>+0(SB), Y11, Y10
+	VMOVUPS     (R12), Y12
+	VBLENDVPS   Y10, Y1, Y12, Y12
+	VMOVUPS     Y12, (R12)
+	VMAXPS      Y2, Y12, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread2AVX2<>+0(SB), Y11, Y10
+	VMOVUPS     (R12), Y12
+	VBLENDVPS   Y10, Y1, Y12, Y12
+	VMOVUPS     Y12, (R12)
+	VMAXPS      Y2, Y12, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread3AVX2<>+0(SB), Y11, Y10
+	VMOVUPS     (R12), Y11
+	VBLENDVPS   Y10, Y1, Y11, Y11
+	VMOVUPS     Y11, (R12)
+	VMAXPS      Y2, Y11, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread0AVX2<>+0(SB), Y7, Y10
+	VMOVUPS     (R12), Y11
+	VBLENDVPS   Y10, Y1, Y11, Y11
+	VMOVUPS     Y11, (R12)
+	VMAXPS      Y2, Y11, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread1AVX2<>+0(SB), Y7, Y10
+	VMOVUPS     (R12), Y11
+	VBLENDVPS   Y10, Y1, Y11, Y11
+	VMOVUPS     Y11, (R12)
+	VMAXPS      Y2, Y11, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread2AVX2<>+0(SB), Y7, Y10
+	VMOVUPS     (R12), Y11
+	VBLENDVPS   Y10, Y1, Y11, Y11
+	VMOVUPS     Y11, (R12)
+	VMAXPS      Y2, Y11, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread3AVX2<>+0(SB), Y7, Y7
+	VMOVUPS     (R12), Y10
+	VBLENDVPS   Y7, Y1, Y10, Y10
+	VMOVUPS     Y10, (R12)
+	VMAXPS      Y2, Y10, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread0AVX2<>+0(SB), Y9, Y7
+	VMOVUPS     (R12), Y10
+	VBLENDVPS   Y7, Y1, Y10, Y10
+	VMOVUPS     Y10, (R12)
+	VMAXPS      Y2, Y10, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread1AVX2<>+0(SB), Y9, Y7
+	VMOVUPS     (R12), Y10
+	VBLENDVPS   Y7, Y1, Y10, Y10
+	VMOVUPS     Y10, (R12)
+	VMAXPS      Y2, Y10, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread2AVX2<>+0(SB), Y9, Y7
+	VMOVUPS     (R12), Y10
+	VBLENDVPS   Y7, Y1, Y10, Y10
+	VMOVUPS     Y10, (R12)
+	VMAXPS      Y2, Y10, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread3AVX2<>+0(SB), Y9, Y7
+	VMOVUPS     (R12), Y9
+	VBLENDVPS   Y7, Y1, Y9, Y9
+	VMOVUPS     Y9, (R12)
+	VMAXPS      Y2, Y9, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread0AVX2<>+0(SB), Y8, Y7
+	VMOVUPS     (R12), Y9
+	VBLENDVPS   Y7, Y1, Y9, Y9
+	VMOVUPS     Y9, (R12)
+	VMAXPS      Y2, Y9, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread1AVX2<>+0(SB), Y8, Y7
+	VMOVUPS     (R12), Y9
+	VBLENDVPS   Y7, Y1, Y9, Y9
+	VMOVUPS     Y9, (R12)
+	VMAXPS      Y2, Y9, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread2AVX2<>+0(SB), Y8, Y7
+	VMOVUPS     (R12), Y9
+	VBLENDVPS   Y7, Y1, Y9, Y9
+	VMOVUPS     Y9, (R12)
+	VMAXPS      Y2, Y9, Y2
+	ADDQ        CX, R12
+	VPSHUFB     spread3AVX2<>+0(SB), Y8, Y7
+	VMOVUPS     (R12), Y8
+	VBLENDVPS   Y7, Y1, Y8, Y8
+	VMOVUPS     Y8, (R12)
+	VMAXPS      Y2, Y8, Y2
+	ADDQ        CX, R12
+	SUBQ        $0x00000010, R11
+	JZ          hidedone
+	CMPQ        R11, $0x00000010
+	JL          hiderest
+	MOVQ        CX, R12
+	SHLQ        $0x04, R12
+	ADDQ        $0x00000010, R10
+	ADDQ        R12, R9
+	JMP         hidestep
+
+	// Less than 16 columns are left: do the last 16.
+hiderest:
+	MOVQ  CX, R12
+	IMULQ R11, R12
+	ADDQ  R11, R10
+	ADDQ  R12, R9
+	MOVQ  $0x00000010, R11
+	JMP   hidestep
+
+hidedone:
+next:
+	VMOVUPS Y2, (DI)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000008, R8
+	JNZ     lanes
+
+done:
+	VZEROUPPER
+	RET
+
+	// Less than 16 keys: one by one.
+few:
+	MOVQ DX, R11
+
+one:
+	VXORPS    X3, X3, X3
+	MOVQ      (SI), R12
+	VPINSRB   $0x00, (R10)(R12*1), X3, X3
+	MOVQ      8(SI), R12
+	VPINSRB   $0x01, (R10)(R12*1), X3, X3
+	MOVQ      16(SI), R12
+	VPINSRB   $0x02, (R10)(R12*1), X3, X3
+	MOVQ      24(SI), R12
+	VPINSRB   $0x03, (R10)(R12*1), X3, X3
+	MOVQ      32(SI), R12
+	VPINSRB   $0x04, (R10)(R12*1), X3, X3
+	MOVQ      40(SI), R12
+	VPINSRB   $0x05, (R10)(R12*1), X3, X3
+	MOVQ      48(SI), R12
+	VPINSRB   $0x06, (R10)(R12*1), X3, X3
+	MOVQ      56(SI), R12
+	VPINSRB   $0x07, (R10)(R12*1), X3, X3
+	VPADDB    X0, X3, X3
+	VPMOVSXBD X3, Y7
+	VMOVUPS   (R9), Y8
+	VBLENDVPS Y7, Y1, Y8, Y8
+	VMOVUPS   Y8, (R9)
+	VMAXPS    Y2, Y8, Y2
+	ADDQ      CX, R9
+	INCQ      R10
+	DECQ      R11
+	JNZ       one
+	JMP       next
+
+DATA spread0AVX2<>+0(SB)/4, $0x00808080
+DATA spread0AVX2<>+4(SB)/4, $0x01808080
+DATA spread0AVX2<>+8(SB)/4, $0x02808080
+DATA spread0AVX2<>+12(SB)/4, $0x03808080
+DATA spread0AVX2<>+16(SB)/4, $0x00808080
+DATA spread0AVX2<>+20(SB)/4, $0x01808080
+DATA spread0AVX2<>+24(SB)/4, $0x02808080
+DATA spread0AVX2<>+28(SB)/4, $0x03808080
+GLOBL spread0AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA spread1AVX2<>+0(SB)/4, $0x04808080
+DATA spread1AVX2<>+4(SB)/4, $0x05808080
+DATA spread1AVX2<>+8(SB)/4, $0x06808080
+DATA spread1AVX2<>+12(SB)/4, $0x07808080
+DATA spread1AVX2<>+16(SB)/4, $0x04808080
+DATA spread1AVX2<>+20(SB)/4, $0x05808080
+DATA spread1AVX2<>+24(SB)/4, $0x06808080
+DATA spread1AVX2<>+28(SB)/4, $0x07808080
+GLOBL spread1AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA spread2AVX2<>+0(SB)/4, $0x08808080
+DATA spread2AVX2<>+4(SB)/4, $0x09808080
+DATA spread2AVX2<>+8(SB)/4, $0x0a808080
+DATA spread2AVX2<>+12(SB)/4, $0x0b808080
+DATA spread2AVX2<>+16(SB)/4, $0x08808080
+DATA spread2AVX2<>+20(SB)/4, $0x09808080
+DATA spread2AVX2<>+24(SB)/4, $0x0a808080
+DATA spread2AVX2<>+28(SB)/4, $0x0b808080
+GLOBL spread2AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA spread3AVX2<>+0(SB)/4, $0x0c808080
+DATA spread3AVX2<>+4(SB)/4, $0x0d808080
+DATA spread3AVX2<>+8(SB)/4, $0x0e808080
+DATA spread3AVX2<>+12(SB)/4, $0x0f808080
+DATA spread3AVX2<>+16(SB)/4, $0x0c808080
+DATA spread3AVX2<>+20(SB)/4, $0x0d808080
+DATA spread3AVX2<>+24(SB)/4, $0x0e808080
+DATA spread3AVX2<>+28(SB)/4, $0x0f808080
+GLOBL spread3AVX2<>(SB), RODATA|NOPTR, $32
+
 // func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88
@@ -10268,7 +10531,7 @@ packcolumns:
 	MOVQ    DI, R10
 	PCALIGN $0x40
 
-packfour:
+packstep:
 	MOVQ        (BX), R11
 	VMOVUPS     (R8)(R11*4), X1
 	MOVQ        32(BX), R11
@@ -10307,13 +10570,13 @@ packfour:
 	ADDQ      CX, R11
 	VMULPS    Y0, Y6, Y6
 	VMOVUPS   Y6, (R11)
-	SUBQ      $0x04, R10
+	SUBQ      $0x00000004, R10
 	JZ        packdone
-	CMPQ      R10, $0x04
+	CMPQ      R10, $0x00000004
 	JL        packrest
 	ADDQ      $0x10, R8
 	LEAQ      (R9)(CX*4), R9
-	JMP       packfour
+	JMP       packstep
 
 	// Less than 4 columns are left: do the last 4.
 packrest:
@@ -10322,7 +10585,7 @@ packrest:
 	IMULQ R10, R11
 	ADDQ  R11, R9
 	MOVQ  $0x00000004, R10
-	JMP   packfour
+	JMP   packstep
 
 packdone:
 	ADDQ $0x00000020, AX
@@ -10340,7 +10603,7 @@ fewcolumns:
 	MOVQ    DI, R10
 	PCALIGN $0x40
 
-fewfour:
+fewstep:
 	MOVQ           (BX), R11
 	VBROADCASTF128 (R8)(R11*4), Y1
 	MOVQ           8(BX), R11
@@ -10371,13 +10634,13 @@ fewfour:
 	ADDQ      CX, R11
 	VMULPS    Y0, Y1, Y1
 	VMOVUPS   Y1, (R11)
-	SUBQ      $0x04, R10
+	SUBQ      $0x00000004, R10
 	JZ        fewdone
-	CMPQ      R10, $0x04
+	CMPQ      R10, $0x00000004
 	JL        fewrest
 	ADDQ      $0x10, R8
 	LEAQ      (R9)(CX*4), R9
-	JMP       fewfour
+	JMP       fewstep
 
 	// Less than 4 columns are left: do the last 4.
 fewrest:
@@ -10386,7 +10649,7 @@ fewrest:
 	IMULQ R10, R11
 	ADDQ  R11, R9
 	MOVQ  $0x00000004, R10
-	JMP   fewfour
+	JMP   fewstep
 
 fewdone:
 	ADDQ $0x00000020, AX
@@ -10505,7 +10768,7 @@ unpackcolumns:
 	MOVQ    DI, R12
 	PCALIGN $0x40
 
-unpackfour:
+unpackstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Y2, Y3
 	VADDPS Y0, Y3, Y3
@@ -10552,13 +10815,13 @@ unpackfour:
 	VMOVUPS      X4, (R11)(R13*4)
 	MOVQ         (CX), R13
 	VMOVUPS      X6, (R11)(R13*4)
-	SUBQ         $0x04, R12
+	SUBQ         $0x00000004, R12
 	JZ           unpackdone
-	CMPQ         R12, $0x04
+	CMPQ         R12, $0x00000004
 	JL           unpackrest
 	ADDQ         $0x10, R11
 	LEAQ         (R10)(BX*4), R10
-	JMP          unpackfour
+	JMP          unpackstep
 
 	// Less than 4 columns are left: do the last 4.
 unpackrest:
@@ -10567,7 +10830,7 @@ unpackrest:
 	IMULQ R12, R13
 	ADDQ  R13, R10
 	MOVQ  $0x00000004, R12
-	JMP   unpackfour
+	JMP   unpackstep
 
 unpackdone:
 	VMOVMSKPS Y1, R10
@@ -10604,7 +10867,7 @@ fewcolumns:
 	MOVQ    DI, R12
 	PCALIGN $0x40
 
-fewfour:
+fewstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Y2, Y3
 	VADDPS Y0, Y3, Y3
@@ -10643,13 +10906,13 @@ fewfour:
 	VMOVUPS   X4, (R11)(R13*4)
 	MOVQ      (CX), R13
 	VMOVUPS   X6, (R11)(R13*4)
-	SUBQ      $0x04, R12
+	SUBQ      $0x00000004, R12
 	JZ        fewdone
-	CMPQ      R12, $0x04
+	CMPQ      R12, $0x00000004
 	JL        fewrest
 	ADDQ      $0x10, R11
 	LEAQ      (R10)(BX*4), R10
-	JMP       fewfour
+	JMP       fewstep
 
 	// Less than 4 columns are left: do the last 4.
 fewrest:
@@ -10658,7 +10921,7 @@ fewrest:
 	IMULQ R12, R13
 	ADDQ  R13, R10
 	MOVQ  $0x00000004, R12
-	JMP   fewfour
+	JMP   fewstep
 
 fewdone:
 	VMOVMSKPS Y1, R10

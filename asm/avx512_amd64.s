@@ -17941,6 +17941,354 @@ chunk1done:
 	SUBQ    $0x00000010, R8
 	JMP     columns
 
+// func HideAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F
+TEXT ·HideAVX512(SB), NOSPLIT, $0-120
+	MOVQ         s_base+0(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         n+32(FP), DX
+	MOVQ         keep_base+40(FP), BX
+	MOVQ         off_base+64(FP), SI
+	MOVQ         max_base+96(FP), DI
+	MOVQ         max_len+104(FP), R8
+	MOVB         hidden+88(FP), R9
+	MOVBLZX      R9, R9
+	IMUL3L       $0x80808080, R9, R9
+	NOTL         R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      constff800000AVX512<>+0(SB), Z1
+	VMOVUPS      spread0AVX512<>+0(SB), Z2
+	VMOVUPS      spread1AVX512<>+0(SB), Z3
+	VMOVUPS      spread2AVX512<>+0(SB), Z4
+	VMOVUPS      spread3AVX512<>+0(SB), Z5
+	TESTQ        DX, DX
+	JZ           done
+
+	// One vector of lanes, its maximum in a register.
+lanes:
+	VMOVUPS (DI), Z6
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	CMPQ    DX, $0x10
+	JL      few
+	MOVQ    DX, R11
+	PCALIGN $0x40
+
+hidestep:
+	MOVQ         (SI), R12
+	VMOVUPS      (R10)(R12*1), X7
+	MOVQ         32(SI), R12
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z7, Z7
+	MOVQ         64(SI), R12
+	VINSERTF32X4 $0x02, (R10)(R12*1), Z7, Z7
+	MOVQ         96(SI), R12
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z7, Z7
+	VPADDB       Z0, Z7, Z7
+	MOVQ         8(SI), R12
+	VMOVUPS      (R10)(R12*1), X8
+	MOVQ         40(SI), R12
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z8, Z8
+	MOVQ         72(SI), R12
+	VINSERTF32X4 $0x02, (R10)(R12*1), Z8, Z8
+	MOVQ         104(SI), R12
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z8, Z8
+	VPADDB       Z0, Z8, Z8
+	MOVQ         16(SI), R12
+	VMOVUPS      (R10)(R12*1), X9
+	MOVQ         48(SI), R12
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z9, Z9
+	MOVQ         80(SI), R12
+	VINSERTF32X4 $0x02, (R10)(R12*1), Z9, Z9
+	MOVQ         112(SI), R12
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z9, Z9
+	VPADDB       Z0, Z9, Z9
+	MOVQ         24(SI), R12
+	VMOVUPS      (R10)(R12*1), X10
+	MOVQ         56(SI), R12
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z10, Z10
+	MOVQ         88(SI), R12
+	VINSERTF32X4 $0x02, (R10)(R12*1), Z10, Z10
+	MOVQ         120(SI), R12
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z10, Z10
+	VPADDB       Z0, Z10, Z10
+	MOVQ         R9, R12
+	VPUNPCKLBW   Z9, Z7, Z11
+	VPUNPCKHBW   Z9, Z7, Z12
+	VPUNPCKLBW   Z10, Z8, Z13
+	VPUNPCKHBW   Z10, Z8, Z14
+	VPUNPCKLBW   Z13, Z11, Z15
+	VPUNPCKHBW   Z13, Z11, Z11
+	VPUNPCKLBW   Z14, Z12, Z13
+	VPUNPCKHBW   Z14, Z12, Z12
+	VPSHUFB      Z2, Z15, Z14
+	VMOVUPS      (R12), Z16
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z16, K1, Z16
+	VMOVUPS      Z16, (R12)
+	VMAXPS       Z6, Z16, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z15, Z14
+	VMOVUPS      (R12), Z16
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z16, K1, Z16
+	VMOVUPS      Z16, (R12)
+	VMAXPS       Z6, Z16, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z15, Z14
+	VMOVUPS      (R12), Z16
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z16, K1, Z16
+	VMOVUPS      Z16, (R12)
+	VMAXPS       Z6, Z16, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z15, Z14
+	VMOVUPS      (R12), Z15
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z15, K1, Z15
+	VMOVUPS      Z15, (R12)
+	VMAXPS       Z6, Z15, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z11, Z14
+	VMOVUPS      (R12), Z15
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z15, K1, Z15
+	VMOVUPS      Z15, (R12)
+	VMAXPS       Z6, Z15, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z11, Z14
+	VMOVUPS      (R12), Z15
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z15, K1, Z15
+	VMOVUPS      Z15, (R12)
+	VMAXPS       Z6, Z15, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z11, Z14
+	VMOVUPS      (R12), Z15
+	VPMOVD2M     Z14, K1
+	VBLENDMPS    Z1, Z15, K1, Z15
+	VMOVUPS      Z15, (R12)
+	VMAXPS       Z6, Z15, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z11, Z11
+	VMOVUPS      (R12), Z14
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z14, K1, Z14
+	VMOVUPS      Z14, (R12)
+	VMAXPS       Z6, Z14, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z13, Z11
+	VMOVUPS      (R12), Z14
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z14, K1, Z14
+	VMOVUPS      Z14, (R12)
+	VMAXPS       Z6, Z14, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z13, Z11
+	VMOVUPS      (R12), Z14
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z14, K1, Z14
+	VMOVUPS      Z14, (R12)
+	VMAXPS       Z6, Z14, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z13, Z11
+	VMOVUPS      (R12), Z14
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z14, K1, Z14
+	VMOVUPS      Z14, (R12)
+	VMAXPS       Z6, Z14, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z13, Z11
+	VMOVUPS      (R12), Z13
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z13, K1, Z13
+	VMOVUPS      Z13, (R12)
+	VMAXPS       Z6, Z13, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z12, Z11
+	VMOVUPS      (R12), Z13
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z13, K1, Z13
+	VMOVUPS      Z13, (R12)
+	VMAXPS       Z6, Z13, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z12, Z11
+	VMOVUPS      (R12), Z13
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z13, K1, Z13
+	VMOVUPS      Z13, (R12)
+	VMAXPS       Z6, Z13, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z12, Z11
+	VMOVUPS      (R12), Z13
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z13, K1, Z13
+	VMOVUPS      Z13, (R12)
+	VMAXPS       Z6, Z13, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z12, Z11
+	VMOVUPS      (R12), Z12
+	VPMOVD2M     Z11, K1
+	VBLENDMPS    Z1, Z12, K1, Z12
+	VMOVUPS      Z12, (R12)
+	VMAXPS       Z6, Z12, Z6
+	ADDQ         CX, R12
+	SUBQ         $0x00000010, R11
+	JZ           hidedone
+	CMPQ         R11, $0x00000010
+	JL           hiderest
+	MOVQ         CX, R12
+	SHLQ         $0x04, R12
+	ADDQ         $0x00000010, R10
+	ADDQ         R12, R9
+	JMP          hidestep
+
+	// Less than 16 columns are left: do the last 16.
+hiderest:
+	MOVQ  CX, R12
+	IMULQ R11, R12
+	ADDQ  R11, R10
+	ADDQ  R12, R9
+	MOVQ  $0x00000010, R11
+	JMP   hidestep
+
+hidedone:
+next:
+	VMOVUPS Z6, (DI)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000010, R8
+	JNZ     lanes
+
+done:
+	VZEROUPPER
+	RET
+
+	// Less than 16 keys: one by one.
+few:
+	MOVQ DX, R11
+
+one:
+	VXORPS    X7, X7, X7
+	MOVQ      (SI), R12
+	VPINSRB   $0x00, (R10)(R12*1), X7, X7
+	MOVQ      8(SI), R12
+	VPINSRB   $0x01, (R10)(R12*1), X7, X7
+	MOVQ      16(SI), R12
+	VPINSRB   $0x02, (R10)(R12*1), X7, X7
+	MOVQ      24(SI), R12
+	VPINSRB   $0x03, (R10)(R12*1), X7, X7
+	MOVQ      32(SI), R12
+	VPINSRB   $0x04, (R10)(R12*1), X7, X7
+	MOVQ      40(SI), R12
+	VPINSRB   $0x05, (R10)(R12*1), X7, X7
+	MOVQ      48(SI), R12
+	VPINSRB   $0x06, (R10)(R12*1), X7, X7
+	MOVQ      56(SI), R12
+	VPINSRB   $0x07, (R10)(R12*1), X7, X7
+	MOVQ      64(SI), R12
+	VPINSRB   $0x08, (R10)(R12*1), X7, X7
+	MOVQ      72(SI), R12
+	VPINSRB   $0x09, (R10)(R12*1), X7, X7
+	MOVQ      80(SI), R12
+	VPINSRB   $0x0a, (R10)(R12*1), X7, X7
+	MOVQ      88(SI), R12
+	VPINSRB   $0x0b, (R10)(R12*1), X7, X7
+	MOVQ      96(SI), R12
+	VPINSRB   $0x0c, (R10)(R12*1), X7, X7
+	MOVQ      104(SI), R12
+	VPINSRB   $0x0d, (R10)(R12*1), X7, X7
+	MOVQ      112(SI), R12
+	VPINSRB   $0x0e, (R10)(R12*1), X7, X7
+	MOVQ      120(SI), R12
+	VPINSRB   $0x0f, (R10)(R12*1), X7, X7
+	VPADDB    X0, X7, X7
+	VPMOVSXBD X7, Z11
+	VMOVUPS   (R9), Z12
+	VPMOVD2M  Z11, K1
+	VBLENDMPS Z1, Z12, K1, Z12
+	VMOVUPS   Z12, (R9)
+	VMAXPS    Z6, Z12, Z6
+	ADDQ      CX, R9
+	INCQ      R10
+	DECQ      R11
+	JNZ       one
+	JMP       next
+
+DATA spread0AVX512<>+0(SB)/4, $0x00808080
+DATA spread0AVX512<>+4(SB)/4, $0x01808080
+DATA spread0AVX512<>+8(SB)/4, $0x02808080
+DATA spread0AVX512<>+12(SB)/4, $0x03808080
+DATA spread0AVX512<>+16(SB)/4, $0x00808080
+DATA spread0AVX512<>+20(SB)/4, $0x01808080
+DATA spread0AVX512<>+24(SB)/4, $0x02808080
+DATA spread0AVX512<>+28(SB)/4, $0x03808080
+DATA spread0AVX512<>+32(SB)/4, $0x00808080
+DATA spread0AVX512<>+36(SB)/4, $0x01808080
+DATA spread0AVX512<>+40(SB)/4, $0x02808080
+DATA spread0AVX512<>+44(SB)/4, $0x03808080
+DATA spread0AVX512<>+48(SB)/4, $0x00808080
+DATA spread0AVX512<>+52(SB)/4, $0x01808080
+DATA spread0AVX512<>+56(SB)/4, $0x02808080
+DATA spread0AVX512<>+60(SB)/4, $0x03808080
+GLOBL spread0AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA spread1AVX512<>+0(SB)/4, $0x04808080
+DATA spread1AVX512<>+4(SB)/4, $0x05808080
+DATA spread1AVX512<>+8(SB)/4, $0x06808080
+DATA spread1AVX512<>+12(SB)/4, $0x07808080
+DATA spread1AVX512<>+16(SB)/4, $0x04808080
+DATA spread1AVX512<>+20(SB)/4, $0x05808080
+DATA spread1AVX512<>+24(SB)/4, $0x06808080
+DATA spread1AVX512<>+28(SB)/4, $0x07808080
+DATA spread1AVX512<>+32(SB)/4, $0x04808080
+DATA spread1AVX512<>+36(SB)/4, $0x05808080
+DATA spread1AVX512<>+40(SB)/4, $0x06808080
+DATA spread1AVX512<>+44(SB)/4, $0x07808080
+DATA spread1AVX512<>+48(SB)/4, $0x04808080
+DATA spread1AVX512<>+52(SB)/4, $0x05808080
+DATA spread1AVX512<>+56(SB)/4, $0x06808080
+DATA spread1AVX512<>+60(SB)/4, $0x07808080
+GLOBL spread1AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA spread2AVX512<>+0(SB)/4, $0x08808080
+DATA spread2AVX512<>+4(SB)/4, $0x09808080
+DATA spread2AVX512<>+8(SB)/4, $0x0a808080
+DATA spread2AVX512<>+12(SB)/4, $0x0b808080
+DATA spread2AVX512<>+16(SB)/4, $0x08808080
+DATA spread2AVX512<>+20(SB)/4, $0x09808080
+DATA spread2AVX512<>+24(SB)/4, $0x0a808080
+DATA spread2AVX512<>+28(SB)/4, $0x0b808080
+DATA spread2AVX512<>+32(SB)/4, $0x08808080
+DATA spread2AVX512<>+36(SB)/4, $0x09808080
+DATA spread2AVX512<>+40(SB)/4, $0x0a808080
+DATA spread2AVX512<>+44(SB)/4, $0x0b808080
+DATA spread2AVX512<>+48(SB)/4, $0x08808080
+DATA spread2AVX512<>+52(SB)/4, $0x09808080
+DATA spread2AVX512<>+56(SB)/4, $0x0a808080
+DATA spread2AVX512<>+60(SB)/4, $0x0b808080
+GLOBL spread2AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA spread3AVX512<>+0(SB)/4, $0x0c808080
+DATA spread3AVX512<>+4(SB)/4, $0x0d808080
+DATA spread3AVX512<>+8(SB)/4, $0x0e808080
+DATA spread3AVX512<>+12(SB)/4, $0x0f808080
+DATA spread3AVX512<>+16(SB)/4, $0x0c808080
+DATA spread3AVX512<>+20(SB)/4, $0x0d808080
+DATA spread3AVX512<>+24(SB)/4, $0x0e808080
+DATA spread3AVX512<>+28(SB)/4, $0x0f808080
+DATA spread3AVX512<>+32(SB)/4, $0x0c808080
+DATA spread3AVX512<>+36(SB)/4, $0x0d808080
+DATA spread3AVX512<>+40(SB)/4, $0x0e808080
+DATA spread3AVX512<>+44(SB)/4, $0x0f808080
+DATA spread3AVX512<>+48(SB)/4, $0x0c808080
+DATA spread3AVX512<>+52(SB)/4, $0x0d808080
+DATA spread3AVX512<>+56(SB)/4, $0x0e808080
+DATA spread3AVX512<>+60(SB)/4, $0x0f808080
+GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
+
 // func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88
@@ -18471,7 +18819,7 @@ packcolumns:
 	MOVQ    DI, R10
 	PCALIGN $0x40
 
-packfour:
+packstep:
 	MOVQ         (BX), R11
 	VMOVUPS      (R8)(R11*4), X1
 	MOVQ         32(BX), R11
@@ -18526,13 +18874,13 @@ packfour:
 	ADDQ      CX, R11
 	VMULPS    Z0, Z6, Z6
 	VMOVUPS   Z6, (R11)
-	SUBQ      $0x04, R10
+	SUBQ      $0x00000004, R10
 	JZ        packdone
-	CMPQ      R10, $0x04
+	CMPQ      R10, $0x00000004
 	JL        packrest
 	ADDQ      $0x10, R8
 	LEAQ      (R9)(CX*4), R9
-	JMP       packfour
+	JMP       packstep
 
 	// Less than 4 columns are left: do the last 4.
 packrest:
@@ -18541,7 +18889,7 @@ packrest:
 	IMULQ R10, R11
 	ADDQ  R11, R9
 	MOVQ  $0x00000004, R10
-	JMP   packfour
+	JMP   packstep
 
 packdone:
 	ADDQ $0x00000040, AX
@@ -18559,7 +18907,7 @@ fewcolumns:
 	MOVQ    DI, R10
 	PCALIGN $0x40
 
-fewfour:
+fewstep:
 	MOVQ            (BX), R11
 	VBROADCASTF32X4 (R8)(R11*4), Z1
 	MOVQ            8(BX), R11
@@ -18590,13 +18938,13 @@ fewfour:
 	ADDQ      CX, R11
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, (R11)
-	SUBQ      $0x04, R10
+	SUBQ      $0x00000004, R10
 	JZ        fewdone
-	CMPQ      R10, $0x04
+	CMPQ      R10, $0x00000004
 	JL        fewrest
 	ADDQ      $0x10, R8
 	LEAQ      (R9)(CX*4), R9
-	JMP       fewfour
+	JMP       fewstep
 
 	// Less than 4 columns are left: do the last 4.
 fewrest:
@@ -18605,7 +18953,7 @@ fewrest:
 	IMULQ R10, R11
 	ADDQ  R11, R9
 	MOVQ  $0x00000004, R10
-	JMP   fewfour
+	JMP   fewstep
 
 fewdone:
 	ADDQ $0x00000040, AX
@@ -18724,7 +19072,7 @@ unpackcolumns:
 	MOVQ      DI, R12
 	PCALIGN   $0x40
 
-unpackfour:
+unpackstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Z2, Z1
 	VADDPS Z0, Z1, Z1
@@ -18787,13 +19135,13 @@ unpackfour:
 	VMOVUPS       X3, (R11)(R13*4)
 	MOVQ          (CX), R13
 	VMOVUPS       X5, (R11)(R13*4)
-	SUBQ          $0x04, R12
+	SUBQ          $0x00000004, R12
 	JZ            unpackdone
-	CMPQ          R12, $0x04
+	CMPQ          R12, $0x00000004
 	JL            unpackrest
 	ADDQ          $0x10, R11
 	LEAQ          (R10)(BX*4), R10
-	JMP           unpackfour
+	JMP           unpackstep
 
 	// Less than 4 columns are left: do the last 4.
 unpackrest:
@@ -18802,7 +19150,7 @@ unpackrest:
 	IMULQ R12, R13
 	ADDQ  R13, R10
 	MOVQ  $0x00000004, R12
-	JMP   unpackfour
+	JMP   unpackstep
 
 unpackdone:
 	KMOVW K2, R10
@@ -18839,7 +19187,7 @@ fewcolumns:
 	MOVQ      DI, R12
 	PCALIGN   $0x40
 
-fewfour:
+fewstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Z2, Z1
 	VADDPS Z0, Z1, Z1
@@ -18878,13 +19226,13 @@ fewfour:
 	VMOVUPS   X3, (R11)(R13*4)
 	MOVQ      (CX), R13
 	VMOVUPS   X5, (R11)(R13*4)
-	SUBQ      $0x04, R12
+	SUBQ      $0x00000004, R12
 	JZ        fewdone
-	CMPQ      R12, $0x04
+	CMPQ      R12, $0x00000004
 	JL        fewrest
 	ADDQ      $0x10, R11
 	LEAQ      (R10)(BX*4), R10
-	JMP       fewfour
+	JMP       fewstep
 
 	// Less than 4 columns are left: do the last 4.
 fewrest:
@@ -18893,7 +19241,7 @@ fewrest:
 	IMULQ R12, R13
 	ADDQ  R13, R10
 	MOVQ  $0x00000004, R12
-	JMP   fewfour
+	JMP   fewstep
 
 fewdone:
 	KMOVW K2, R10

@@ -34,6 +34,24 @@ DATA exp2NEON<>+104(SB)/4, $0x38a0b5ae
 DATA exp2NEON<>+108(SB)/4, $0x38a0b5ae
 GLOBL exp2NEON<>(SB), RODATA|NOPTR, $112
 
+DATA spreadNEON<>+0(SB)/4, $0x00000000
+DATA spreadNEON<>+4(SB)/4, $0x01010101
+DATA spreadNEON<>+8(SB)/4, $0x02020202
+DATA spreadNEON<>+12(SB)/4, $0x03030303
+DATA spreadNEON<>+16(SB)/4, $0x04040404
+DATA spreadNEON<>+20(SB)/4, $0x05050505
+DATA spreadNEON<>+24(SB)/4, $0x06060606
+DATA spreadNEON<>+28(SB)/4, $0x07070707
+DATA spreadNEON<>+32(SB)/4, $0x08080808
+DATA spreadNEON<>+36(SB)/4, $0x09090909
+DATA spreadNEON<>+40(SB)/4, $0x0a0a0a0a
+DATA spreadNEON<>+44(SB)/4, $0x0b0b0b0b
+DATA spreadNEON<>+48(SB)/4, $0x0c0c0c0c
+DATA spreadNEON<>+52(SB)/4, $0x0d0d0d0d
+DATA spreadNEON<>+56(SB)/4, $0x0e0e0e0e
+DATA spreadNEON<>+60(SB)/4, $0x0f0f0f0f
+GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
+
 // func Tile1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 TEXT ·Tile1NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
@@ -28122,6 +28140,223 @@ chunk1done:
 	SUB $4, R5, R5
 	B columns
 
+// func HideNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+TEXT ·HideNEON(SB), NOSPLIT, $0-120
+	MOVD keep_base+40(FP), R0
+	MOVD off_base+64(FP), R1
+	MOVD n+32(FP), R2
+	MOVD s_base+0(FP), R3
+	MOVD ld+24(FP), R4
+	LSL $2, R4, R4
+	MOVD max_base+96(FP), R11
+	MOVD max_len+104(FP), R12
+	CBZ R2, done
+	MOVBU hidden+88(FP), R13
+	MOVD $0xff800000, R14
+	VDUP R14, V6.S4
+	VDUP R13, V5.B16
+	MOVD $spreadNEON<>(SB), R13
+	FMOVQ (R13), F0
+	FMOVQ 16(R13), F1
+	FMOVQ 32(R13), F2
+	FMOVQ 48(R13), F3
+
+	// One vector of lanes, 16 keys a turn, its maximum in a register.
+lanes:
+	FMOVQ (R11), F4
+	MOVD (R1), R5
+	ADD R5<<0, R0, R5
+	MOVD 8(R1), R6
+	ADD R6<<0, R0, R6
+	MOVD 16(R1), R7
+	ADD R7<<0, R0, R7
+	MOVD 24(R1), R8
+	ADD R8<<0, R0, R8
+	MOVD R3, R9
+	MOVD R2, R10
+	CMP $16, R10
+	BLT one
+	PCALIGN $32
+
+step:
+	FMOVQ.P 16(R5), F7
+	VCMEQ V5.B16, V7.B16, V7.B16
+	FMOVQ.P 16(R6), F8
+	VCMEQ V5.B16, V8.B16, V8.B16
+	FMOVQ.P 16(R7), F9
+	VCMEQ V5.B16, V9.B16, V9.B16
+	FMOVQ.P 16(R8), F10
+	VCMEQ V5.B16, V10.B16, V10.B16
+	VZIP1 V9.B16, V7.B16, V11.B16
+	VZIP2 V9.B16, V7.B16, V12.B16
+	VZIP1 V10.B16, V8.B16, V13.B16
+	VZIP2 V10.B16, V8.B16, V14.B16
+	VZIP1 V13.B16, V11.B16, V7.B16
+	VZIP2 V13.B16, V11.B16, V8.B16
+	VZIP1 V14.B16, V12.B16, V9.B16
+	VZIP2 V14.B16, V12.B16, V10.B16
+	VTBL V0.B16, [V7.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V1.B16, [V7.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V2.B16, [V7.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V3.B16, [V7.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V0.B16, [V8.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V1.B16, [V8.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V2.B16, [V8.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V3.B16, [V8.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V0.B16, [V9.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V1.B16, [V9.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V2.B16, [V9.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V3.B16, [V9.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V0.B16, [V10.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V1.B16, [V10.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V2.B16, [V10.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	VTBL V3.B16, [V10.B16], V15.B16
+	FMOVQ (R9), F16
+	VBIT V15.B16, V6.B16, V16.B16
+	FMOVQ F16, (R9)
+	WORD $0x6ea4e60f // fcmgt v15.4s, v16.4s, v4.4s
+	VBIT V15.B16, V16.B16, V4.B16
+	ADD R4, R9, R9
+	SUBS $16, R10, R10
+	BEQ next
+	CMP $16, R10
+	BGE step
+
+	// Less than 16 columns are left: do the last 16.
+	SUB $16, R10, R10
+	ADD R10<<0, R5, R5
+	ADD R10<<0, R6, R6
+	ADD R10<<0, R7, R7
+	ADD R10<<0, R8, R8
+	MUL R4, R10, R10
+	ADD R10, R9, R9
+	MOVD $16, R10
+	B step
+
+	// Rows of less than 16 columns.
+one:
+	MOVD $0, R13
+	MOVBU.P 1(R5), R14
+	ADD R14<<0, R13, R13
+	MOVBU.P 1(R6), R14
+	ADD R14<<8, R13, R13
+	MOVBU.P 1(R7), R14
+	ADD R14<<16, R13, R13
+	MOVBU.P 1(R8), R14
+	ADD R14<<24, R13, R13
+	VMOV R13, V7.S[0]
+	VTBL V0.B16, [V7.B16], V7.B16
+	VCMEQ V5.B16, V7.B16, V7.B16
+	FMOVQ (R9), F8
+	VBIT V7.B16, V6.B16, V8.B16
+	FMOVQ F8, (R9)
+	WORD $0x6ea4e507 // fcmgt v7.4s, v8.4s, v4.4s
+	VBIT V7.B16, V8.B16, V4.B16
+	ADD R4, R9, R9
+	SUBS $1, R10, R10
+	BNE one
+
+next:
+	FMOVQ F4, (R11)
+	ADD $16, R3, R3
+	ADD $16, R11, R11
+	ADD $32, R1, R1
+	SUBS $4, R12, R12
+	BNE lanes
+
+done:
+	RET
+
 // func SoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD s_base+0(FP), R0
@@ -28520,7 +28755,7 @@ lanes:
 	BLT one
 	PCALIGN $32
 
-four:
+step:
 	FMOVQ.P 16(R5), F1
 	FMOVQ.P 16(R6), F2
 	FMOVQ.P 16(R7), F3
@@ -28550,7 +28785,7 @@ four:
 	SUBS $4, R10, R10
 	BEQ next
 	CMP $4, R10
-	BGE four
+	BGE step
 
 	// Less than 4 columns are left: do the last 4.
 	SUB $4, R10, R10
@@ -28561,7 +28796,7 @@ four:
 	MUL R4, R10, R10
 	ADD R10, R9, R9
 	MOVD $4, R10
-	B four
+	B step
 
 	// Rows of less than 4 columns.
 one:
@@ -28646,7 +28881,7 @@ lanes:
 	BLT one
 	PCALIGN $32
 
-four:
+step:
 	FMOVQ (R9), F3
 	ADD R4, R9, R9
 	WORD $0x6e2bdc63 // fmul v3.4s, v3.4s, v11.4s
@@ -28688,7 +28923,7 @@ four:
 	SUBS $4, R10, R10
 	BEQ next
 	CMP $4, R10
-	BGE four
+	BGE step
 
 	// Less than 4 columns are left: do the last 4.
 	SUB $4, R10, R10
@@ -28699,7 +28934,7 @@ four:
 	MUL R4, R10, R10
 	ADD R10, R9, R9
 	MOVD $4, R10
-	B four
+	B step
 
 	// Rows of less than 4 columns.
 one:

@@ -63,6 +63,10 @@ func (avx2) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
 	c.VBLENDVPS(inside, s, other, s)
 }
 
+func (avx2) selectNegative(c *build.Context, s, m, other reg.Register) {
+	c.VBLENDVPS(m, other, s, s)
+}
+
 func (i avx2) newSet(c *build.Context) reg.Register {
 	s := c.YMM()
 	i.zero(c, s)

@@ -55,6 +55,12 @@ func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
 	c.VBLENDMPS(s, other, inside, s)
 }
 
+func (avx512) selectNegative(c *build.Context, s, m, other reg.Register) {
+	k := c.K()
+	c.VPMOVD2M(m, k)
+	c.VBLENDMPS(other, s, k, s)
+}
+
 func (avx512) newSet(c *build.Context) reg.Register {
 	k := c.K()
 	c.KXORW(k, k, k)

@@ -139,6 +139,28 @@ func (g *gen) constant(bits uint32) operand.Mem {
 	return m
 }
 
+// quarters returns a vector of four 32-bit values, repeated in every 128-bit
+// quarter, in read-only data.
+func (g *gen) quarters(name string, words [4]uint32) operand.Mem {
+	m := g.StaticGlobal(name + g.name())
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range g.lanes() {
+		g.AddDatum(4*i, operand.U32(words[i%4]))
+	}
+	return m
+}
+
+// atHand is a constant in a register where the ISA has enough of them, else in
+// memory.
+func (g *gen) atHand(m operand.Mem) operand.Op {
+	if !g.evex() {
+		return m
+	}
+	r := g.vec()
+	g.VMOVUPS(m, r)
+	return r
+}
+
 // vectorsOf returns n fresh vector registers.
 func (g *gen) vectorsOf(n int) []reg.VecVirtual {
 	vs := make([]reg.VecVirtual, n)

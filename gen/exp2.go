@@ -21,14 +21,7 @@ const (
 func (g *gen) exp2Operands() []operand.Op {
 	ops := make([]operand.Op, 0, exp2Numbers)
 	for _, bits := range append(exp2Coefficients[:], minus126) {
-		m := g.constant(bits)
-		if !g.evex() {
-			ops = append(ops, m)
-			continue
-		}
-		r := g.vec()
-		g.VMOVUPS(m, r)
-		ops = append(ops, r)
+		ops = append(ops, g.atHand(g.constant(bits)))
 	}
 	return ops
 }

@@ -41,6 +41,9 @@ type isa interface {
 	// hide replaces by other the lanes of s where not lo ≤ j < hi, all int32.
 	hide(c *build.Context, s, j, lo, hi, other reg.Register)
 
+	// selectNegative replaces by other the lanes of s where the sign of m is set.
+	selectNegative(c *build.Context, s, m, other reg.Register)
+
 	// orNaN adds to the set of lanes, made by newSet, those in which x is NaN;
 	// setBits stores the set as bits.
 	newSet(c *build.Context) reg.Register

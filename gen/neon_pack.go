@@ -27,6 +27,7 @@ func (g *neon) transpose4(v, t []a64.Vec) {
 // and its own memory.
 type panelMover struct {
 	*neon
+	step, shift  int      // columns in a turn, log2 of the size of an element of the rows
 	base, off, d a64.GP   // the rows' memory, where they start, their length
 	panel, ld    a64.GP   // the panel's memory and the distance of its rows
 	rows         []a64.GP // addresses in the rows of the lanes at hand
@@ -38,36 +39,37 @@ type panelMover struct {
 func (m *panelMover) addresses() {
 	for lane, r := range m.rows {
 		m.Op("MOVD", a64.At(m.off, 8*lane), r)
-		m.Op("ADD", r.Shl(2), m.base, r)
+		m.Op("ADD", r.Shl(m.shift), m.base, r)
 	}
 	m.Op("MOVD", m.panel, m.p)
 	m.Op("MOVD", m.d, m.left)
 }
 
-// columns emits the loop over the columns of 4 lanes, d ≥ 1. four does 4 columns
-// and one does one; they move p and rows on. Where 4 does not divide d, the last
-// 4 columns are done as well, some of them a second time, with the same result.
-func (m *panelMover) columns(four, one func()) {
+// columns emits the loop over the columns of 4 lanes, d ≥ 1. step does as many as
+// its name says and one does one; they move p and rows on. Where the step does not
+// divide d, the last columns are done as well, some of them a second time, with the
+// same result.
+func (m *panelMover) columns(step, one func()) {
 	m.addresses()
-	m.Op("CMP", 4, m.left)
+	m.Op("CMP", m.step, m.left)
 	m.Jump("BLT", "one")
 	m.Align(32)
-	m.Label("four")
-	four()
-	m.Op("SUBS", 4, m.left, m.left)
+	m.Label("step")
+	step()
+	m.Op("SUBS", m.step, m.left, m.left)
 	m.Jump("BEQ", "next")
-	m.Op("CMP", 4, m.left)
-	m.Jump("BGE", "four")
-	m.Comment("Less than 4 columns are left: do the last 4.")
-	m.Op("SUB", 4, m.left, m.left) // columns to go, below 0
+	m.Op("CMP", m.step, m.left)
+	m.Jump("BGE", "step")
+	m.Comment("Less than %d columns are left: do the last %d.", m.step, m.step)
+	m.Op("SUB", m.step, m.left, m.left) // columns to go, below 0
 	for _, r := range m.rows {
-		m.Op("ADD", m.left.Shl(2), r, r)
+		m.Op("ADD", m.left.Shl(m.shift), r, r)
 	}
 	m.Op("MUL", m.ld, m.left, m.left)
 	m.Op("ADD", m.left, m.p, m.p)
-	m.Op("MOVD", 4, m.left)
-	m.Jump("B", "four")
-	m.Comment("Rows of less than 4 columns.")
+	m.Op("MOVD", m.step, m.left)
+	m.Jump("B", "step")
+	m.Comment("Rows of less than %d columns.", m.step)
 	m.Label("one")
 	one()
 	m.Op("SUBS", 1, m.left, m.left)
@@ -79,7 +81,7 @@ func (m *panelMover) columns(four, one func()) {
 // repeats its last entry in use.
 func (g *neon) pack() {
 	g.function(packFunction)
-	m := panelMover{neon: g, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
+	m := panelMover{neon: g, step: 4, shift: 2, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
 	lanes, s := g.param(g.Len("off")), g.GP()
 	scale := g.Vec()
@@ -120,7 +122,7 @@ func (g *neon) pack() {
 // first; see unpack.go on why. Vectors of idle lanes are left out.
 func (g *neon) unpack() {
 	g.function(unpackFunction)
-	m := panelMover{neon: g, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
+	m := panelMover{neon: g, step: 4, shift: 2, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
 	sum, n, nans, bits := g.slice("sum"), g.num("n"), g.GP(), g.GP()
 	weights := g.bitWeights(bits)

@@ -62,7 +62,7 @@ func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Regis
 	p.Label(name + "columns")
 	p.MOVQ(p.src, src)
 	p.MOVQ(p.dst, dst)
-	p.columns4(name, p.d, func() {
+	p.columns(name, 4, p.d, func() {
 		v := p.vectorsOf(4)
 		for i := range v {
 			load(v[i], src, i)

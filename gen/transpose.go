@@ -37,27 +37,27 @@ func (g *gen) row(base, off reg.Register, lane int) operand.Mem {
 	return indexed(base, o, 4)
 }
 
-// columns4 emits a loop over d columns in steps of 4. Where 4 does not divide d,
-// the last step goes back to the last 4 columns: it does some of them a second
-// time, with the same result. d must be at least 4. step does the columns at
-// src and dst; advance moves both by a number of columns, a multiple of 4, or
-// for a register by the number in it.
-func (g *gen) columns4(name string, d reg.Register, step func(), advance func(columns operand.Op)) {
+// columns emits a loop over d columns in steps of a number of them. Where that does
+// not divide d, the last step goes back to the last columns: it does some of them
+// a second time, with the same result. d must be at least one step. step does the
+// columns at src and dst; advance moves both by a step's columns, or for a register
+// by the number in it.
+func (g *gen) columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
 	left := g.GP64()
 	g.MOVQ(d, left)
 	g.align()
-	g.Label(name + "four")
+	g.Label(name + "step")
 	step()
-	g.SUBQ(operand.Imm(4), left)
+	g.SUBQ(operand.U32(width), left)
 	g.JZ(operand.LabelRef(name + "done"))
-	g.CMPQ(left, operand.Imm(4))
+	g.CMPQ(left, operand.U32(width))
 	g.JL(operand.LabelRef(name + "rest"))
-	advance(operand.Imm(4))
-	g.JMP(operand.LabelRef(name + "four"))
-	g.Comment("Less than 4 columns are left: do the last 4.")
-	g.Label(name + "rest") // by left columns to the last four
+	advance(operand.U32(width))
+	g.JMP(operand.LabelRef(name + "step"))
+	g.Commentf("Less than %d columns are left: do the last %d.", width, width)
+	g.Label(name + "rest") // by left columns to the last step
 	advance(left)
-	g.MOVQ(operand.U32(4), left)
-	g.JMP(operand.LabelRef(name + "four"))
+	g.MOVQ(operand.U32(width), left)
+	g.JMP(operand.LabelRef(name + "step"))
 	g.Label(name + "done")
 }

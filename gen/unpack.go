@@ -68,7 +68,7 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	set := u.newSet(u.Context)
 	u.MOVQ(u.src, src)
 	u.MOVQ(u.dst, dst)
-	u.columns4(name, u.d, func() {
+	u.columns(name, 4, u.d, func() {
 		q := u.GP64()
 		u.MOVQ(src, q)
 		v := u.vectorsOf(4)
