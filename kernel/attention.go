@@ -41,7 +41,7 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 		return nil
 	}
 	j := jobs.get()
-	j.problem = newProblem(&out, &q, &k, &v, &opts)
+	j.problem.set(&out, &q, &k, &v, &opts)
 	j.plan(t, opts.Threads)
 	j.run(opts.Run)
 	j.problem = problem{} // the caller's memory is the caller's again

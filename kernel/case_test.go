@@ -108,7 +108,7 @@ func (c attnCase) inputs() (q, k, v Tensor) {
 // job plans the case for one thread of a tier that need not be in the list.
 func (c attnCase) job(t *tier, out, q, k, v Tensor) *job {
 	j := newJob()
-	j.problem = newProblem(&out, &q, &k, &v, &Options{Scale: c.scale, Mask: c.mask})
+	j.problem.set(&out, &q, &k, &v, &Options{Scale: c.scale, Mask: c.mask})
 	j.plan(t, 1)
 	return j
 }

@@ -22,7 +22,7 @@ func (w *workspace) finish(j *job, p *panel) {
 	if j.sinks != nil {
 		w.sink(j, p)
 	}
-	if !p.exact { // else it has been done
+	if j.extras && !p.exact { // else it has been done
 		w.finishExtras(j, p)
 	}
 	w.offsets(j, &j.out, p)

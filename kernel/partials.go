@@ -81,7 +81,8 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 	j := jobs.get()
 	for x := range blocks {
 		out := dst.block(x)
-		j.problem = newProblem(&out, q, k, v, opts)
+		j.problem = problem{}
+		j.problem.set(&out, q, k, v, opts)
 		j.state = dst.state(x)
 		j.state.resume = accumulate
 		if !accumulate {

@@ -17,17 +17,19 @@ type problem struct {
 	queryStart, keyStart []int
 
 	// What happens to scores on their way to the softmax.
-	steps steps
-	hook  func(*ScoreTile)
-	cap   float32
-	alibi []float32
-	bias  Tensor
+	steps  steps
+	hook   func(*ScoreTile)
+	cap    float32
+	alibi  []float32
+	bias   Tensor
+	biased bool // there is a bias
 
 	sinks   []float32
 	dropout Dropout
 	philox  [2 * fallback.PhiloxRounds]uint32 // keys of the generator's rounds
 
-	// What else is wanted.
+	// What else is wanted, and whether anything is.
+	extras               bool
 	lse, weights, scores Tensor
 	stage                ScoreStage
 
@@ -37,23 +39,29 @@ type problem struct {
 	state  partialState // of partials
 }
 
-func newProblem(out, q, k, v *Tensor, o *Options) problem {
-	p := problem{
-		out: *out, q: *q, k: *k, v: *v,
-		mask: o.Mask, perRow: o.Mask.perRow(),
-		group: q.shape[1] / k.shape[1],
-		scale: log2Scale(o.Scale, q.shape[3]),
-
-		queryStart: o.QueryStart, keyStart: o.KeyStart,
-		steps: stepsOf(o), hook: o.Score, cap: o.Softcap, alibi: o.ALiBi, bias: o.Bias,
-		sinks: o.Sinks, dropout: o.Dropout,
-		lse: o.LSE, weights: o.Weights, scores: o.Scores, stage: o.ScoreStage,
-		window: everything,
+// set makes p, which is zero, the problem of a call with valid arguments. It sets
+// field by field, and no more than is used, since small calls feel a copy of it
+// all.
+func (p *problem) set(out, q, k, v *Tensor, o *Options) {
+	p.out, p.q, p.k, p.v = *out, *q, *k, *v
+	p.mask, p.perRow = o.Mask, o.Mask.perRow()
+	p.group = q.shape[1] / k.shape[1]
+	p.scale = log2Scale(o.Scale, q.shape[3])
+	p.queryStart, p.keyStart = o.QueryStart, o.KeyStart
+	p.window = everything
+	p.setSteps(o)
+	p.hook, p.cap, p.alibi = o.Score, o.Softcap, o.ALiBi
+	if o.Bias.isSet() {
+		p.bias, p.biased = o.Bias, true
 	}
+	p.sinks = o.Sinks
 	if o.Dropout.Rate != 0 {
-		p.philox = fallback.PhiloxKeys(o.Dropout.Seed)
+		p.dropout, p.philox = o.Dropout, fallback.PhiloxKeys(o.Dropout.Seed)
 	}
-	return p
+	if o.LSE.isSet() || o.Weights.isSet() || o.Scores.isSet() {
+		p.extras = true
+		p.lse, p.weights, p.scores, p.stage = o.LSE, o.Weights, o.Scores, o.ScoreStage
+	}
 }
 
 // log2Scale is the contract's c: the scale in the units of exp2.

@@ -10,7 +10,7 @@ func (j *job) place(b, i int) place {
 // keys plus the phase.
 func (p *panel) sees(j *job, i int) span {
 	s := j.mask.span(j.place(p.unit.b, i))
-	if j.bias.isSet() {
+	if j.biased {
 		s = s.and(span{0, j.bias.shape[3]})
 	}
 	if s.lo < s.hi {

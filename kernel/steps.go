@@ -26,8 +26,9 @@ func (s *steps) add(f step) {
 	s.n++
 }
 
-// stepsOf returns the steps that the options ask for.
-func stepsOf(o *Options) (s steps) {
+// setSteps lists the steps that the options ask for.
+func (p *problem) setSteps(o *Options) {
+	s := &p.steps
 	if o.Score != nil {
 		s.add((*workspace).callScore)
 	}
@@ -44,7 +45,6 @@ func stepsOf(o *Options) (s steps) {
 	for x := range o.Mask.nBools {
 		s.add(boolSteps[x])
 	}
-	return s
 }
 
 // step does all steps. Only the last one's maximum counts.
