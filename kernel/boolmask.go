@@ -57,33 +57,33 @@ func (v *boolView) at(b, h, i int) int {
 
 // check reports a view that does not fit the call.
 func (v *boolView) check(c *callShape) error {
-	t := Tensor{shape: v.shape, stride: v.stride}
-	err := t.checkBroadcast("Options.Mask", len(v.data), c)
-	v.stride = t.stride
+	g := grid{v.shape, v.stride}
+	err := g.checkBroadcast("Options.Mask", len(v.data), c)
+	v.stride = g.stride
 	return err
 }
 
-// checkBroadcast reports a tensor of [B, H, Lq, Lk] that does not fit the call or
+// checkBroadcast reports a view of [B, H, Lq, Lk] that does not fit the call or
 // a slice of so many elements. Where it has one for all, its stride
 // becomes 0.
-func (t *Tensor) checkBroadcast(arg string, size int, c *callShape) error {
+func (g *grid) checkBroadcast(arg string, size int, c *callShape) error {
 	wrong := func(want string) error {
-		return &ArgumentError{arg, fmt.Sprintf("[B H Lq Lk] = %v with strides %v in %d elements", t.shape, t.stride, size), want}
+		return &ArgumentError{arg, fmt.Sprintf("[B H Lq Lk] = %v with strides %v in %d elements", g.shape, g.stride, size), want}
 	}
 	for i, n := range [...]int{c.batch, c.heads, c.queries} {
 		switch {
-		case t.shape[i] != n && t.shape[i] != 1:
+		case g.shape[i] != n && g.shape[i] != 1:
 			return wrong(fmt.Sprintf("%d batch rows, %d heads and %d queries, or 1 of each", c.batch, c.heads, c.queries))
-		case t.shape[i] == 1:
-			t.stride[i] = 0
-		case t.stride[i] < 0:
+		case g.shape[i] == 1:
+			g.stride[i] = 0
+		case g.stride[i] < 0:
 			return wrong("no negative stride")
 		}
 	}
-	if n := t.shape[3]; n < 0 || n > c.keys {
+	if n := g.shape[3]; n < 0 || n > c.keys {
 		return wrong(fmt.Sprintf("0 to %d keys", c.keys))
 	}
-	if n := t.extent(); t.shape[3] > 0 && n > size {
+	if n := g.extent(); g.shape[3] > 0 && n > size {
 		return wrong(wantElements(n))
 	}
 	return nil

@@ -102,7 +102,9 @@ func TestGoodCalls(t *testing.T) {
 			out := Strided(make([]float32, 40), [4]int{1, 1, 3, 5}, [3]int{10, math.MinInt + 50, 5})
 			return Attention(out, BHLD(q.f32, 1, 1, 3, 6), BHLD(k.f32, 1, 1, 7, 6), BHLD(v.f32, 1, 1, 7, 5), Options{})
 		},
-		"no queries": func() error { return Attention(BHLD(nil, 2, 4, 0, 5), BHLD(nil, 2, 4, 0, 6), k, v, Options{}) },
+		"no queries": func() error {
+			return Attention(BHLD([]float32(nil), 2, 4, 0, 5), BHLD([]float32{}, 2, 4, 0, 6), k, v, Options{})
+		},
 		"unused stride": func() error {
 			q := Strided(q.f32, [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
 			return Attention(BHLD(out.f32, 1, 1, 1, 5), q, BHLD(k.f32, 1, 1, 7, 6), BHLD(v.f32, 1, 1, 7, 5), Options{})

@@ -9,11 +9,10 @@ import (
 
 // finish writes what the rows of p have come to.
 func (w *workspace) finish(j *job, p *panel) {
-	lanes := p.kern.lanes
 	if !p.started { // no key at all
 		copy(p.max, negInf[:])
 		clear(p.sum)
-		clear(p.o[:lanes*j.dv()])
+		clear(p.o[:p.kern.lanes*j.dv()])
 	}
 	if j.state.on() {
 		w.finishPartial(j, p)
@@ -25,8 +24,7 @@ func (w *workspace) finish(j *job, p *panel) {
 	if j.extras && !p.exact { // else it has been done
 		w.finishExtras(j, p)
 	}
-	w.offsets(j, &j.out, p)
-	nan := p.kern.unpack(j.out.f32, w.off[:lanes], p.o, lanes, p.n, j.dv(), p.sum)
+	nan := w.unpack(j, p)
 	for nan &= 1<<p.n - 1; nan != 0; nan &= nan - 1 {
 		w.finishNaN(j, p, bits.TrailingZeros64(nan))
 	}

@@ -22,7 +22,7 @@ func Merge(out Tensor, parts []Partials, opts MergeOptions) error {
 		return err
 	}
 	m := mergers.get()
-	m.kern, m.out, m.parts, m.opts = &t.panels[0], out, parts, opts
+	m.tier, m.kern, m.out, m.parts, m.opts = t, &t.panels[0], out, parts, opts
 	m.fit(out.shape[3])
 	for b := range out.shape[0] {
 		for h := range out.shape[1] {
@@ -38,6 +38,7 @@ func Merge(out Tensor, parts []Partials, opts MergeOptions) error {
 
 // A merger merges row by row, with the elements of a row in the lanes of a panel.
 type merger struct {
+	tier  *tier
 	kern  *panelKernels
 	out   Tensor
 	parts []Partials
@@ -74,9 +75,10 @@ func (m *merger) row(b, h, i int) {
 	if m.opts.Sinks != nil {
 		m.fold(log2Units(m.opts.Sinks[h]), 1, nil)
 	}
-	m.finish(m.out.row(b, h, i))
+	row := m.o[:m.out.shape[3]]
+	m.finish(row)
+	m.tier.store(&m.out, m.out.at(b, h, i), row)
 	if m.opts.LSE.isSet() {
-		row := m.out.row(b, h, i)
 		value := lse(m.max, m.sum)
 		if row[0] != row[0] {
 			value = canonicalNaN
@@ -111,6 +113,7 @@ func (m *merger) fold(max, sum float32, o []float32) {
 	}
 }
 
+// finish makes the folded values a result, in place.
 func (m *merger) finish(row []float32) {
 	inv := float32(0)
 	if m.sum != 0 {
@@ -118,7 +121,7 @@ func (m *merger) finish(row []float32) {
 	}
 	nan := false
 	for e := range row {
-		row[e] = float32(m.o[e]*inv) + 0
+		row[e] = float32(row[e]*inv) + 0
 		nan = nan || row[e] != row[e]
 	}
 	if nan {

@@ -184,13 +184,8 @@ func (w *workspace) resume(j *job, p *panel) {
 // last.
 func (w *workspace) finishPartial(j *job, p *panel) {
 	lanes, dv := p.kern.lanes, j.dv()
-	if len(w.partialRows) < lanes*dv {
-		w.partialRows = aligned(lanes * dv)
-	}
-	for lane := range w.off[:lanes] {
-		w.off[lane] = min(lane, p.n-1) * dv
-	}
-	nan := p.kern.unpack(w.partialRows, w.off[:lanes], p.o, lanes, p.n, dv, ones[:lanes]) & (1<<p.n - 1)
+	w.oneByOne(p, dv)
+	nan := p.kern.unpack(w.rows, w.off[:lanes], p.o, lanes, p.n, dv, ones[:lanes]) & (1<<p.n - 1)
 	redo := uint64(0)
 	for lane := range p.n {
 		if nan>>lane&1 != 0 && !p.exact {
@@ -206,7 +201,7 @@ func (w *workspace) finishPartial(j *job, p *panel) {
 
 func (w *workspace) storePartial(j *job, p *panel, lane int) {
 	out, max, sum := p.rowOf(j, &j.out, lane), p.rowOf(j, &j.state.max, lane), p.rowOf(j, &j.state.sum, lane)
-	copy(out, w.partialRows[lane*j.dv():])
+	copy(out, w.rows[lane*j.dv():])
 	max[0], sum[0] = p.max[lane]+0, p.sum[lane]
 	canonize(out)
 	canonize(sum)

@@ -21,7 +21,7 @@ func (w *workspace) finishNaN(j *job, p *panel, lane int) {
 		w.redo(j, p.unit, p.row+lane)
 		return
 	}
-	fill(p.rowOf(j, &j.out, lane), canonicalNaN)
+	j.out.fillNaN(p.at(j, &j.out, lane))
 	if j.lse.isSet() {
 		p.rowOf(j, &j.lse, lane)[0] = canonicalNaN
 	}
@@ -88,7 +88,7 @@ func (w *workspace) findRuns(p *panel) {
 
 // weighRuns is weighAll with the keys of w.runs alone.
 func (w *workspace) weighRuns(j *job, p *panel) {
-	lanes, dv, cs := p.kern.lanes, j.dv(), j.v.stride[2]
+	lanes, dv := p.kern.lanes, j.dv()
 	o := w.partial
 	if !p.started {
 		o = p.o
@@ -96,7 +96,7 @@ func (w *workspace) weighRuns(j *job, p *panel) {
 	clear(o[:lanes*dv])
 	for _, r := range w.runs {
 		n := r.len()
-		v := j.rowsOf(&j.v, p.unit, p.keys.lo+r.lo-p.phase, n)
+		v, cs := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo+r.lo-p.phase, n)
 		p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
 	}
 	if !p.started {

@@ -35,15 +35,6 @@ func (w *workspace) scoreSpan(j *job, p *panel, part span, lo int, top []float32
 	w.scoreMasked(j, p, span{open.hi, part.hi}, lo, top)
 }
 
-// pack packs the queries of p. It does so right before their first use: in calls
-// with few queries the processor packs the next panel while it waits for the
-// scores of this one.
-func (w *workspace) pack(j *job, p *panel) {
-	p.packed = true
-	w.offsets(j, &j.q, p)
-	p.kern.pack(p.q, p.kern.lanes, j.q.f32, w.off[:p.kern.lanes], p.n, j.d(), j.scale)
-}
-
 // scoreOpen does keys that all rows see.
 func (w *workspace) scoreOpen(j *job, p *panel, part span, top []float32) {
 	if j.steps.n == 0 {
@@ -81,11 +72,11 @@ func (w *workspace) scoreLanes(j *job, p *panel, part span, lo int, top []float3
 // scoreRows computes the products of the queries and part of the block's keys. A
 // nil top leaves the maximum to a step or the mask.
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
-	lanes, d, rs := p.kern.lanes, j.d(), j.k.stride[2]
+	lanes, d := p.kern.lanes, j.d()
 	for part.lo < part.hi {
 		n := rowsPerCall(part.len(), lanes*d)
 		s := p.scores(part)
-		k := j.rowsOf(&j.k, p.unit, part.lo-p.phase, n)
+		k, rs := w.wideK.of(j.tier, &j.k, p.unit, part.lo-p.phase, n)
 		if top == nil {
 			p.kern.tile(s, lanes, k, rs, 1, p.q, lanes, n, d, false)
 		} else {

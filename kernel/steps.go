@@ -82,7 +82,25 @@ func (w *workspace) bias(j *job, p *panel, part span, top []float32) {
 	p.eachLane(j, func(lane, head, i int) {
 		w.off[lane] = j.bias.at(p.unit.b, head, i) + key
 	})
-	p.kern.bias(p.scores(part), lanes, part.len(), j.bias.f32, w.off[:lanes], top)
+	rows := j.bias.f32
+	if j.bias.dtype != Float32 {
+		rows = w.wideBias(j, p, part.len())
+	}
+	p.kern.bias(p.scores(part), lanes, part.len(), rows, w.off[:lanes], top)
+}
+
+// wideBias widens n elements of the bias for every lane, which start at w.off, and
+// makes that point to them. Lanes that share a row of the bias follow one another.
+func (w *workspace) wideBias(j *job, p *panel, n int) []float32 {
+	last, to := -1, -stepKeys
+	for lane, at := range w.off[:p.kern.lanes] {
+		if at != last {
+			last, to = at, to+stepKeys
+			j.tier.widenHalves(w.biases[to:], &j.bias, at, 1, n)
+		}
+		w.off[lane] = to
+	}
+	return w.biases[:]
 }
 
 // boolSteps are the steps of the mask's bool views.

@@ -13,41 +13,84 @@ import (
 func validate(out, q, k, v *Tensor, opts *Options) error {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"q", "k", "v", "out"}
-	var extents [4]int
 	for i, t := range [...]*Tensor{q, k, v, out} {
 		if err := t.check(names[i]); err != nil {
 			return err
 		}
-		if extents[i] = t.extent(); extents[i] > len(t.f32) {
-			return &ArgumentError{names[i], t.describe(), wantElements(extents[i])}
-		}
+	}
+	if q.dtype == Int8 {
+		return &ArgumentError{"q", q.describe(), wantFloats}
 	}
 	if err := checkShapes(out, q, k, v); err != nil {
 		return err
 	}
-	if err := out.checkDistinct("out"); err != nil {
+	if err := out.checkOutput("out"); err != nil {
 		return err
 	}
 	return opts.validate(out, q, k, v)
 }
 
-// check reports dimensions and strides that are not valid by themselves.
+// check reports a tensor that is not valid by itself.
 func (t *Tensor) check(name string) error {
-	for _, n := range t.shape[:3] {
-		if n < 0 {
-			return &ArgumentError{name, t.describe(), "no negative dimension"}
-		}
+	if want := t.flaw(t.len()); want != "" {
+		return &ArgumentError{name, t.describe(), want}
 	}
-	if t.shape[3] < 1 {
-		return &ArgumentError{name, t.describe(), "a head size of at least 1"}
-	}
-	for i, s := range t.stride {
-		if s < 0 && t.shape[i] > 1 {
-			return &ArgumentError{name, t.describe(), "no negative stride"}
-		}
+	switch {
+	case t.dtype == Int8 && t.scales == nil:
+		return &ArgumentError{name, t.describe(), "scales with it, by Tensor.Scaled"}
+	case t.dtype == Int8:
+		return t.checkScales(name)
+	case t.scales != nil:
+		return &ArgumentError{name, t.describe(), "int8, as it has scales"}
 	}
 	return nil
 }
+
+// checkScales reports scales that do not fit the elements.
+func (t *Tensor) checkScales(name string) error {
+	s, d := t.scales, t.shape[3]
+	fault := func(want string) error {
+		return &ArgumentError{"the scales of " + name, s.describe(), want}
+	}
+	if s.dtype != Float32 {
+		return fault("float32")
+	}
+	if want := s.flaw(s.len()); want != "" {
+		return fault(want)
+	}
+	if s.shape[0] != t.shape[0] || s.shape[1] != t.shape[1] || s.shape[2] < t.shape[2] {
+		return fault(fmt.Sprintf("batch %d, %d heads and at least length %d as the elements have it", t.shape[0], t.shape[1], t.shape[2]))
+	}
+	if d%s.shape[3] != 0 {
+		return fault(fmt.Sprintf("a number of groups that divides the head size %d", d))
+	}
+	return nil
+}
+
+// flaw returns what is wanted instead of a view that is not valid by itself, for a
+// slice of so many elements, or "".
+func (g *grid) flaw(elements int) string {
+	for _, n := range g.shape[:3] {
+		if n < 0 {
+			return "no negative dimension"
+		}
+	}
+	if g.shape[3] < 1 {
+		return "a head size of at least 1"
+	}
+	for i, s := range g.stride {
+		if s < 0 && g.shape[i] > 1 {
+			return "no negative stride"
+		}
+	}
+	if n := g.extent(); n > elements {
+		return wantElements(n)
+	}
+	return ""
+}
+
+// wantFloats asks for any type but Int8.
+const wantFloats = "float32, float16 or bfloat16"
 
 // wantElements asks for a slice of n elements.
 func wantElements(n int) string {
@@ -57,9 +100,14 @@ func wantElements(n int) string {
 	return fmt.Sprintf("a slice of at least %d elements", n)
 }
 
-// describe names the tensor's shape, strides and slice length.
+// describe names the tensor's shape, strides and slice length, and its type if
+// that is not the usual one.
 func (t *Tensor) describe() string {
-	return fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.shape, t.stride, len(t.f32))
+	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.shape, t.stride, t.len())
+	if t.dtype != Float32 {
+		text = t.dtype.String() + " " + text
+	}
+	return text
 }
 
 func checkShapes(out, q, k, v *Tensor) error {
@@ -107,12 +155,21 @@ func (t *Tensor) checkDistinct(name string) error {
 	return nil
 }
 
-// overlap tells whether two slices share memory.
-func overlap(x, y []float32) bool {
-	if len(x) == 0 || len(y) == 0 {
-		return false
+// A memory is a range of addresses, from lo up to but without hi.
+type memory struct{ lo, hi uintptr }
+
+// memory is what lies between the tensor's first element and its last, as far as
+// it is in its slice.
+func (t *Tensor) memory() memory {
+	at, size := uintptr(unsafe.Pointer(unsafe.SliceData(t.f32))), uintptr(4)
+	if t.dtype != Float32 {
+		at, size = uintptr(t.other.data), 2
 	}
-	p, q := uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))
-	const size = unsafe.Sizeof(x[0])
-	return p < q+uintptr(len(y))*size && q < p+uintptr(len(x))*size
+	if t.dtype == Int8 {
+		size = 1
+	}
+	return memory{at, at + size*uintptr(min(max(t.extent(), 0), t.len()))}
 }
+
+// overlaps tells whether two ranges share an address.
+func (m memory) overlaps(n memory) bool { return max(m.lo, n.lo) < min(m.hi, n.hi) }

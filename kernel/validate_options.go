@@ -22,7 +22,10 @@ func (o *Options) validate(out, q, k, v *Tensor) error {
 		return err
 	}
 	if o.Bias.isSet() {
-		if err := o.Bias.checkBroadcast("Options.Bias", len(o.Bias.f32), &c); err != nil {
+		if o.Bias.dtype == Int8 {
+			return &ArgumentError{"Options.Bias", o.Bias.describe(), wantFloats}
+		}
+		if err := o.Bias.checkBroadcast("Options.Bias", o.Bias.len(), &c); err != nil {
 			return err
 		}
 	}
@@ -93,6 +96,9 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 		if want := [4]int{c.batch, c.heads, c.queries, columns[i]}; t.shape != want {
 			return &ArgumentError{names[i], t.describe(), fmt.Sprintf("shape %v", want)}
 		}
+		if i > 0 && t.dtype != Float32 {
+			return &ArgumentError{names[i], t.describe(), "float32"}
+		}
 		if i > 0 && t.shape[3] > 0 {
 			if err := t.checkOutput(names[i]); err != nil {
 				return err
@@ -105,13 +111,13 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 	return nil
 }
 
-// checkOutput reports an output that is no valid tensor by itself.
+// checkOutput reports an output that is not valid by itself.
 func (t *Tensor) checkOutput(name string) error {
 	if err := t.check(name); err != nil {
 		return err
 	}
-	if n := t.extent(); n > len(t.f32) {
-		return &ArgumentError{name, t.describe(), wantElements(n)}
+	if t.dtype == Int8 {
+		return &ArgumentError{name, t.describe(), wantFloats}
 	}
 	return t.checkDistinct(name)
 }
@@ -137,9 +143,10 @@ func checkOverlap(name string, t, q, k, v *Tensor, o *Options, others []Tensor) 
 // flat is a view of a slice.
 func flat(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
 
-// overlaps tells whether two tensors share memory.
+// overlaps tells whether an output shares memory with another tensor.
 func (t *Tensor) overlaps(u *Tensor) bool {
-	return overlap(t.memory(), u.memory())
+	written := t.memory()
+	return written.overlaps(u.memory()) || u.scales != nil && written.overlaps(u.scales.memory())
 }
 
 // validateMerge reports the first argument of Merge that does not fit.
@@ -167,10 +174,6 @@ func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
 	if err := options.checkPerHead(&c); err != nil {
 		return err
 	}
-	none := BHLD(nil, 0, 0, 0, dv)
+	none := BHLD([]float32(nil), 0, 0, 0, dv)
 	return options.checkOutputs(out, &none, &none, &none, &c)
 }
-
-// memory is what lies between a tensor's first element and its last, as far as it
-// is in its slice.
-func (t *Tensor) memory() []float32 { return t.f32[:min(max(t.extent(), 0), len(t.f32))] }

@@ -16,8 +16,8 @@ func (w *workspace) weigh(j *job, p *panel) {
 }
 
 func (w *workspace) weighAll(j *job, p *panel, n int) {
-	lanes, cs := p.kern.lanes, j.v.stride[2]
-	v := j.rowsOf(&j.v, p.unit, p.keys.lo-p.phase, n)
+	lanes := p.kern.lanes
+	v, cs := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo-p.phase, n)
 	for e := 0; e < j.dv(); {
 		m := rowsPerCall(j.dv()-e, lanes*n)
 		o := p.o[e*lanes:]
@@ -28,13 +28,6 @@ func (w *workspace) weighAll(j *job, p *panel, n int) {
 		}
 		e += m
 	}
-}
-
-// rowsOf returns the memory of n ≥ 1 key or value rows of a unit, from row lo
-// on, with the gaps between them and nothing beyond.
-func (j *job) rowsOf(t *Tensor, u unit, lo, n int) []float32 {
-	at := t.at(u.b, u.h, lo)
-	return t.f32[at : at+(n-1)*t.stride[2]+t.shape[3]]
 }
 
 // rowsPerCall returns how many of the rows of a tile product to do in one call,

@@ -91,6 +91,12 @@ func (w *workspace) storeScores(j *job, p *panel) {
 
 // rowOf returns the row of t, [B, H, Lq, ...], that belongs to a lane of p.
 func (p *panel) rowOf(j *job, t *Tensor, lane int) []float32 {
+	at := p.at(j, t, lane)
+	return t.f32[at : at+t.shape[3]]
+}
+
+// at returns where it starts.
+func (p *panel) at(j *job, t *Tensor, lane int) int {
 	r := p.row + lane
-	return t.row(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
+	return t.at(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
 }

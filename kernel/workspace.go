@@ -10,6 +10,9 @@ type workspace struct {
 
 	scores []float32 // S of one block of a panel, [blockKeys][width], or of several small ones
 
+	wideK, wideV wideRows  // of the block at hand, if they are not float32
+	rows         []float32 // of a panel, of q or out, if these are not what they are computed with
+
 	lo, hi []int32 // spans of the lanes within a block
 	off    []int   // row offsets of the lanes
 
@@ -18,10 +21,10 @@ type workspace struct {
 	positions       [maxLanes]int32
 	heads, places   [maxLanes]uint32
 	tile            ScoreTile
+	biases          [maxLanes * stepKeys]float32
 
-	partial     []float32 // Oᵀ of one block, see redo
-	runs        []span    // visible keys of one block, see redo
-	partialRows []float32 // O of a panel, see finishPartial
+	partial []float32 // Oᵀ of one block, see redo
+	runs    []span    // visible keys of one block, see redo
 }
 
 // A panel is a set of rows of one unit with all that is kept of them from block
@@ -63,6 +66,11 @@ func (w *workspace) fit(j *job) {
 	}
 	for i := range w.panels[:j.maxGroup()] {
 		w.panels[i].fit(j, j.width)
+	}
+	w.wideK.fit(&j.k)
+	w.wideV.fit(&j.v)
+	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(w.rows) < n {
+		w.rows = aligned(n)
 	}
 	if len(w.off) >= j.width {
 		return
