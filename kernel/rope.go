@@ -164,7 +164,7 @@ func (r *Rope) compute(position int, row []float32) {
 	}
 }
 
-// Apply turns x, [B, H, L, D] with D ≥ Dims(), in place: head by head, each row by its
+// Apply turns x, a float32 tensor [B, H, L, D] with D ≥ Dims(), in place: head by head, each row by its
 // position, of which all heads of a token share one. positions holds either L, the same
 // for all batch rows, or B·L, row by row. Any int is a position; turning back by p is
 // turning by -p, but for rounding.
@@ -248,8 +248,8 @@ func (r *Rope) check(x *Tensor, positions []int) error {
 	if err := x.check("x"); err != nil {
 		return err
 	}
-	if n := x.extent(); n > len(x.f32) {
-		return &ArgumentError{"x", x.describe(), wantElements(n)}
+	if x.dtype != Float32 {
+		return &ArgumentError{"x", x.describe(), "float32"}
 	}
 	if x.shape[3] < r.Dims() {
 		return &ArgumentError{"x", x.describe(), fmt.Sprintf("a head size of at least %d, the rope's Dims", r.Dims())}

@@ -315,6 +315,7 @@ func TestRopeErrors(t *testing.T) {
 	}{
 		{"zero Tensor", Tensor{}, nil, "x", "head size"},
 		{"short", BHLD(data[:23], 1, 2, 3, 4), []int{1, 2, 3}, "x", "24 elements"},
+		{"f16", BHLD(make([]F16, 24), 1, 2, 3, 4), []int{1, 2, 3}, "x", "float32"},
 		{"narrow", BHLD(data, 1, 2, 3, 3), []int{1, 2, 3}, "x", "Dims"},
 		{"overlapping", Strided(data, [4]int{1, 2, 3, 4}, [3]int{0, 12, 3}), []int{1, 2, 3}, "x", "overlap"},
 		{"too few positions", BHLD(data, 2, 2, 3, 4), []int{1, 2}, "positions", "3, one per row, or 6"},
