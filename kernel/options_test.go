@@ -32,10 +32,12 @@ var optionShapes = []attnCase{
 	{b: 2, h: 2, hkv: 1, lq: 9, lk: 1, d: 1, dv: 1},
 }
 
-func (c *optionCase) level(name string) int {
+func (c *optionCase) level(name string) int { return c.levels[factor(name)] }
+
+func factor(name string) int {
 	for x := range factors {
 		if factors[x].name == name {
-			return c.levels[x]
+			return x
 		}
 	}
 	panic(name)
@@ -272,15 +274,22 @@ func (c *optionCase) outputs(o *Options) {
 // TestOptions compares calls with options with the contract, on all tiers. Any two
 // levels of any two options meet in one of the calls.
 func TestOptions(t *testing.T) {
+	eachOptionCase(func(n int, c *optionCase) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { testOptionCase(t, c) })
+	})
+}
+
+// eachOptionCase calls f with the cases in which any two levels of any two factors
+// meet; with a few of them if tests are to be short.
+func eachOptionCase(f func(n int, c *optionCase)) {
 	levels := make([]int, len(factors))
 	for x := range levels {
 		levels[x] = factors[x].levels
 	}
 	for n, row := range covering(levels) {
-		if testing.Short() && n%6 != 0 {
-			continue
+		if !testing.Short() || n%6 == 0 {
+			f(n, newOptionCase(uint64(n), row))
 		}
-		t.Run(fmt.Sprint(n), func(t *testing.T) { testOptionCase(t, newOptionCase(uint64(n), row)) })
 	}
 }
 

@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// dropCase is a small call for the tests of dropout.
+func dropCase() (c attnCase, q, k, v Tensor) {
+	c = attnCase{b: 2, h: 2, hkv: 1, lq: 5, lk: 300, d: 8, dv: 4}
+	q, k, v = c.inputs()
+	return c, q, k, v
+}
+
+func TestDropoutOfNothing(t *testing.T) {
+	_, q, k, v := dropCase()
+	eachTier(t, func(t *testing.T, tier *tier) {
+		want := attend(t, q, k, v, Options{Tier: tier.name})
+		got := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Seed: 99}})
+		same(t, "rate 0", &got, &want)
+	})
+}
+
+// TestDropoutMean: over many seeds the mean is the result without dropout, within
+// its standard error. The seeds are fixed, so that no luck is needed.
+func TestDropoutMean(t *testing.T) {
+	_, q, k, v := dropCase()
+	seeds := 400
+	if testing.Short() {
+		seeds = 60
+	}
+	for _, rate := range []float32{0.1, 0.5, 0.9} {
+		want := attend(t, q, k, v, Options{})
+		sum, squares := make([]float64, len(want.f32)), make([]float64, len(want.f32))
+		for seed := range seeds {
+			out := attend(t, q, k, v, Options{Dropout: Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}})
+			for x, y := range out.f32 {
+				sum[x] += float64(y)
+				squares[x] += float64(y) * float64(y)
+			}
+		}
+		n, deviations := float64(seeds), 0.0
+		for x := range sum {
+			mean := sum[x] / n
+			deviation := (mean - float64(want.f32[x])) / math.Sqrt((squares[x]/n-mean*mean)/n)
+			deviations += deviation * deviation
+			if !(math.Abs(deviation) < 4.5) {
+				t.Errorf("rate %v: the mean of element %d is %v, %.1f standard errors off %v", rate, x, mean, deviation, want.f32[x])
+			}
+		}
+		if rms := math.Sqrt(deviations / float64(len(sum))); rms < 0.7 || rms > 1.3 {
+			t.Errorf("rate %v: means are %.2f standard errors off (rms), want about 1", rate, rms)
+		}
+	}
+}
+
+// TestDropoutOfWeights: as many weights are 0 as the rate says, within four standard
+// errors, and the others are those without dropout times 1/(1-rate), to the
+// roundings.
+func TestDropoutOfWeights(t *testing.T) {
+	c, q, k, v := dropCase()
+	weights := func(d Dropout) []float32 {
+		w := BHLD(make([]float32, c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
+		attend(t, q, k, v, Options{Weights: w, Dropout: d})
+		return w.f32
+	}
+	want := weights(Dropout{})
+	for _, rate := range []float64{0.01, 0.25, 0.8} {
+		dropped, n := 0.0, float64(len(want))
+		for x, w := range weights(Dropout{Rate: float32(rate), Seed: 5}) {
+			if w == 0 {
+				dropped++
+			} else if kept := float64(want[x]) / (1 - rate); math.Abs(float64(w)-kept) > 1e-6*kept {
+				t.Fatalf("rate %v: weight %d is %v, want %v", rate, x, w, kept)
+			}
+		}
+		if e := math.Sqrt(n * rate * (1 - rate)); math.Abs(dropped-n*rate) > 4*e {
+			t.Errorf("rate %v: %v of %v weights dropped", rate, dropped, n)
+		}
+	}
+}
+
+// TestDropoutInAnyBatch: a sequence drops the same weights alone and in any row of
+// any batch, if it keeps its number.
+func TestDropoutInAnyBatch(t *testing.T) {
+	c, q, k, v := dropCase()
+	swap := func(t Tensor) Tensor { // batch row 1, row 0, row 1
+		n := t.shape[1] * t.shape[2] * t.shape[3]
+		s := append(append([]float32(nil), t.f32[n:]...), t.f32...)
+		return BHLD(s, 3, t.shape[1], t.shape[2], t.shape[3])
+	}
+	eachTier(t, func(t *testing.T, tier *tier) {
+		d := Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
+		want := attend(t, q, k, v, Options{Tier: tier.name, Dropout: d})
+		d.Sequences = []uint32{1 << 31, 77, 1 << 31}
+		got := attend(t, swap(q), swap(k), swap(v), Options{Tier: tier.name, Dropout: d})
+		for b, from := range []int{1, 0, 1} {
+			for h := range c.h {
+				for i := range c.lq {
+					sameRow(t, fmt.Sprintf("row %d %d of sequence %d", h, i, d.Sequences[b]), rowOf(&got, b, h, i), rowOf(&want, from, h, i))
+				}
+			}
+		}
+		plain := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Rate: 0.5, Seed: 3}})
+		numbered := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
+		same(t, "numbered as by default", &numbered, &plain)
+	})
+}
+
+// TestDropoutTokenByToken: what is dropped depends on positions, so that a step of
+// a cache drops what the whole would.
+func TestDropoutTokenByToken(t *testing.T) {
+	c, q, k, v := dropCase()
+	d := Dropout{Rate: 0.3, Seed: 8}
+	eachTier(t, func(t *testing.T, tier *tier) {
+		want := attend(t, q, k, v, Options{Tier: tier.name, Dropout: d, Mask: Causal(0), QueryStart: []int{295}})
+		for i := range c.lq {
+			n := 295 + i + 1
+			got := attend(t, part(q, i, i+1), part(k, 0, n), part(v, 0, n), Options{Tier: tier.name, Dropout: d, QueryStart: []int{n - 1}})
+			for b := range c.b {
+				for h := range c.h {
+					sameRow(t, fmt.Sprintf("token %d of head %d alone", i, h), rowOf(&got, b, h, 0), rowOf(&want, b, h, i))
+				}
+			}
+		}
+	})
+}
