@@ -79,6 +79,11 @@ func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []
 //go:noescape
 func AlibiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
+// BiasAVX2 adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores.
+//
+//go:noescape
+func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
+
 // HideAVX2 replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left.
 //
 //go:noescape

@@ -9924,6 +9924,252 @@ chunk1done:
 	SUBQ    $0x00000008, R8
 	JMP     columns
 
+// func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
+// Requires: AVX, FMA3
+TEXT ·BiasAVX2(SB), NOSPLIT, $0-112
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+40(FP), DX
+	MOVQ    off_base+64(FP), BX
+	MOVQ    max_base+88(FP), SI
+	MOVQ    n+32(FP), DI
+	MOVQ    max_len+96(FP), R8
+	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y0
+
+	// One vector of lanes, its maximum in a register.
+lanes:
+	VMOVUPS (SI), Y1
+	MOVQ    AX, R9
+	MOVQ    DX, R10
+	MOVQ    DI, R11
+	SUBQ    $0x00000008, R11
+	JL      keys8done
+	PCALIGN $0x40
+
+keys8:
+	MOVQ    (BX), R12
+	VMOVUPS (R10)(R12*4), Y2
+	MOVQ    8(BX), R12
+	VMOVUPS (R10)(R12*4), Y3
+	MOVQ    16(BX), R12
+	VMOVUPS (R10)(R12*4), Y4
+	MOVQ    24(BX), R12
+	VMOVUPS (R10)(R12*4), Y5
+	MOVQ    32(BX), R12
+	VMOVUPS (R10)(R12*4), Y6
+	MOVQ    40(BX), R12
+	VMOVUPS (R10)(R12*4), Y7
+	MOVQ    48(BX), R12
+	VMOVUPS (R10)(R12*4), Y8
+	MOVQ    56(BX), R12
+	VMOVUPS (R10)(R12*4), Y9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y3, Y2, Y10
+	VUNPCKHPS Y3, Y2, Y2
+	VUNPCKLPS Y5, Y4, Y3
+	VUNPCKHPS Y5, Y4, Y4
+	VUNPCKLPD Y3, Y10, Y5
+	VUNPCKHPD Y3, Y10, Y3
+	VUNPCKLPD Y4, Y2, Y10
+	VUNPCKHPD Y4, Y2, Y2
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y7, Y6, Y4
+	VUNPCKHPS   Y7, Y6, Y6
+	VUNPCKLPS   Y9, Y8, Y7
+	VUNPCKHPS   Y9, Y8, Y8
+	VUNPCKLPD   Y7, Y4, Y9
+	VUNPCKHPD   Y7, Y4, Y4
+	VUNPCKLPD   Y8, Y6, Y7
+	VUNPCKHPD   Y8, Y6, Y6
+	VPERM2F128  $0x20, Y9, Y5, Y8
+	VPERM2F128  $0x31, Y9, Y5, Y5
+	VPERM2F128  $0x20, Y4, Y3, Y9
+	VPERM2F128  $0x31, Y4, Y3, Y3
+	VPERM2F128  $0x20, Y7, Y10, Y4
+	VPERM2F128  $0x31, Y7, Y10, Y7
+	VPERM2F128  $0x20, Y6, Y2, Y10
+	VPERM2F128  $0x31, Y6, Y2, Y2
+	VMOVUPS     (R9), Y6
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y8, Y12
+	VFMADD231PS Y0, Y8, Y6
+	VBLENDVPS   Y12, Y8, Y6, Y8
+	VMOVUPS     Y8, (R9)
+	VMAXPS      Y1, Y8, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y6
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y9, Y8
+	VFMADD231PS Y0, Y9, Y6
+	VBLENDVPS   Y8, Y9, Y6, Y9
+	VMOVUPS     Y9, (R9)
+	VMAXPS      Y1, Y9, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y6
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y4, Y8
+	VFMADD231PS Y0, Y4, Y6
+	VBLENDVPS   Y8, Y4, Y6, Y4
+	VMOVUPS     Y4, (R9)
+	VMAXPS      Y1, Y4, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y10, Y6
+	VFMADD231PS Y0, Y10, Y4
+	VBLENDVPS   Y6, Y10, Y4, Y10
+	VMOVUPS     Y10, (R9)
+	VMAXPS      Y1, Y10, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y5, Y6
+	VFMADD231PS Y0, Y5, Y4
+	VBLENDVPS   Y6, Y5, Y4, Y5
+	VMOVUPS     Y5, (R9)
+	VMAXPS      Y1, Y5, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y3, Y5
+	VFMADD231PS Y0, Y3, Y4
+	VBLENDVPS   Y5, Y3, Y4, Y3
+	VMOVUPS     Y3, (R9)
+	VMAXPS      Y1, Y3, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y3
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y7, Y4
+	VFMADD231PS Y0, Y7, Y3
+	VBLENDVPS   Y4, Y7, Y3, Y7
+	VMOVUPS     Y7, (R9)
+	VMAXPS      Y1, Y7, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y3
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y2, Y4
+	VFMADD231PS Y0, Y2, Y3
+	VBLENDVPS   Y4, Y2, Y3, Y2
+	VMOVUPS     Y2, (R9)
+	VMAXPS      Y1, Y2, Y1
+	ADDQ        CX, R9
+	ADDQ        $0x00000020, R10
+	SUBQ        $0x00000008, R11
+	JGE         keys8
+
+keys8done:
+	ADDQ    $0x00000008, R11
+	SUBQ    $0x00000004, R11
+	JL      keys4done
+	PCALIGN $0x40
+
+keys4:
+	MOVQ           (BX), R12
+	VBROADCASTF128 (R10)(R12*4), Y2
+	MOVQ           32(BX), R12
+	VINSERTF128    $0x01, (R10)(R12*4), Y2, Y2
+	MOVQ           8(BX), R12
+	VBROADCASTF128 (R10)(R12*4), Y3
+	MOVQ           40(BX), R12
+	VINSERTF128    $0x01, (R10)(R12*4), Y3, Y3
+	MOVQ           16(BX), R12
+	VBROADCASTF128 (R10)(R12*4), Y4
+	MOVQ           48(BX), R12
+	VINSERTF128    $0x01, (R10)(R12*4), Y4, Y4
+	MOVQ           24(BX), R12
+	VBROADCASTF128 (R10)(R12*4), Y5
+	MOVQ           56(BX), R12
+	VINSERTF128    $0x01, (R10)(R12*4), Y5, Y5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPS   Y5, Y4, Y3
+	VUNPCKHPS   Y5, Y4, Y4
+	VUNPCKLPD   Y3, Y6, Y5
+	VUNPCKHPD   Y3, Y6, Y3
+	VUNPCKLPD   Y4, Y2, Y6
+	VUNPCKHPD   Y4, Y2, Y2
+	VMOVUPS     (R9), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y5, Y7
+	VFMADD231PS Y0, Y5, Y4
+	VBLENDVPS   Y7, Y5, Y4, Y5
+	VMOVUPS     Y5, (R9)
+	VMAXPS      Y1, Y5, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y4
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y3, Y5
+	VFMADD231PS Y0, Y3, Y4
+	VBLENDVPS   Y5, Y3, Y4, Y3
+	VMOVUPS     Y3, (R9)
+	VMAXPS      Y1, Y3, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y3
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y6, Y4
+	VFMADD231PS Y0, Y6, Y3
+	VBLENDVPS   Y4, Y6, Y3, Y6
+	VMOVUPS     Y6, (R9)
+	VMAXPS      Y1, Y6, Y1
+	ADDQ        CX, R9
+	VMOVUPS     (R9), Y3
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y2, Y4
+	VFMADD231PS Y0, Y2, Y3
+	VBLENDVPS   Y4, Y2, Y3, Y2
+	VMOVUPS     Y2, (R9)
+	VMAXPS      Y1, Y2, Y1
+	ADDQ        CX, R9
+	ADDQ        $0x10, R10
+	SUBQ        $0x00000004, R11
+	JGE         keys4
+
+keys4done:
+	ADDQ $0x00000004, R11
+	JZ   next
+
+one:
+	MOVQ        (BX), R12
+	VMOVSS      (R10)(R12*4), X11
+	MOVQ        8(BX), R12
+	VINSERTPS   $0x10, (R10)(R12*4), X11, X11
+	MOVQ        16(BX), R12
+	VINSERTPS   $0x20, (R10)(R12*4), X11, X11
+	MOVQ        24(BX), R12
+	VINSERTPS   $0x30, (R10)(R12*4), X11, X11
+	MOVQ        32(BX), R12
+	VMOVSS      (R10)(R12*4), X2
+	MOVQ        40(BX), R12
+	VINSERTPS   $0x10, (R10)(R12*4), X2, X2
+	MOVQ        48(BX), R12
+	VINSERTPS   $0x20, (R10)(R12*4), X2, X2
+	MOVQ        56(BX), R12
+	VINSERTPS   $0x30, (R10)(R12*4), X2, X2
+	VINSERTF128 $0x01, X2, Y11, Y11
+	VMOVUPS     (R9), Y2
+	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y11, Y3
+	VFMADD231PS Y0, Y11, Y2
+	VBLENDVPS   Y3, Y11, Y2, Y11
+	VMOVUPS     Y11, (R9)
+	VMAXPS      Y1, Y11, Y1
+	ADDQ        CX, R9
+	ADDQ        $0x04, R10
+	DECQ        R11
+	JNZ         one
+
+next:
+	VMOVUPS Y1, (SI)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, SI
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000008, R8
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+DATA const3fb8aa3bAVX2<>+0(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+4(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+8(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+12(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+16(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+20(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+24(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX2<>+28(SB)/4, $0x3fb8aa3b
+GLOBL const3fb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
 // func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX2
 TEXT ·HideAVX2(SB), NOSPLIT, $0-120
@@ -9956,140 +10202,140 @@ lanes:
 	PCALIGN $0x40
 
 hidestep:
-	MOVQ        (SI), R12
-	VMOVUPS     (R10)(R12*1), X3
-	MOVQ        32(SI), R12
-	VINSERTF128 $0x01, (R10)(R12*1), Y3, Y3
-	VPADDB      Y0, Y3, Y3
-	MOVQ        8(SI), R12
-	VMOVUPS     (R10)(R12*1), X4
-	MOVQ        40(SI), R12
-	VINSERTF128 $0x01, (R10)(R12*1), Y4, Y4
-	VPADDB      Y0, Y4, Y4
-	MOVQ        16(SI), R12
-	VMOVUPS     (R10)(R12*1), X5
-	MOVQ        48(SI), R12
-	VINSERTF128 $0x01, (R10)(R12*1), Y5, Y5
-	VPADDB      Y0, Y5, Y5
-	MOVQ        24(SI), R12
-	VMOVUPS     (R10)(R12*1), X6
-	MOVQ        56(SI), R12
-	VINSERTF128 $0x01, (R10)(R12*1), Y6, Y6
-	VPADDB      Y0, Y6, Y6
-	MOVQ        R9, R12
-	VPUNPCKLBW  Y5, Y3, Y7
-	VPUNPCKHBW  Y5, Y3, Y8
-	VPUNPCKLBW  Y6, Y4, Y9
-	VPUNPCKHBW  Y6, Y4, Y10
-	VPUNPCKLBW  Y9, Y7, Y11
-	VPUNPCKHBW  Y9, Y7, Y7
-	VPUNPCKLBW  Y10, Y8, Y9
-	VPUNPCKHBW  Y10, Y8, Y8
-	VPSHUFB     spread0AVX2<>+0(SB), Y11, Y10
-	VMOVUPS     (R12), Y12
-	VBLENDVPS   Y10, Y1, Y12, Y12
-	VMOVUPS     Y12, (R12)
-	VMAXPS      Y2, Y12, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread1AVX2<>+0(SB), Y11, Y10
-	VMOVUPS     (R12), Y12
-	VBLENDVPS   Y10, Y1, Y12, Y12
-	VMOVUPS     Y12, (R12)
-	VMAXPS      Y2, Y12, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread2AVX2<>+0(SB), Y11, Y10
-	VMOVUPS     (R12), Y12
-	VBLENDVPS   Y10, Y1, Y12, Y12
-	VMOVUPS     Y12, (R12)
-	VMAXPS      Y2, Y12, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread3AVX2<>+0(SB), Y11, Y10
-	VMOVUPS     (R12), Y11
-	VBLENDVPS   Y10, Y1, Y11, Y11
-	VMOVUPS     Y11, (R12)
-	VMAXPS      Y2, Y11, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread0AVX2<>+0(SB), Y7, Y10
-	VMOVUPS     (R12), Y11
-	VBLENDVPS   Y10, Y1, Y11, Y11
-	VMOVUPS     Y11, (R12)
-	VMAXPS      Y2, Y11, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread1AVX2<>+0(SB), Y7, Y10
-	VMOVUPS     (R12), Y11
-	VBLENDVPS   Y10, Y1, Y11, Y11
-	VMOVUPS     Y11, (R12)
-	VMAXPS      Y2, Y11, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread2AVX2<>+0(SB), Y7, Y10
-	VMOVUPS     (R12), Y11
-	VBLENDVPS   Y10, Y1, Y11, Y11
-	VMOVUPS     Y11, (R12)
-	VMAXPS      Y2, Y11, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread3AVX2<>+0(SB), Y7, Y7
-	VMOVUPS     (R12), Y10
-	VBLENDVPS   Y7, Y1, Y10, Y10
-	VMOVUPS     Y10, (R12)
-	VMAXPS      Y2, Y10, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread0AVX2<>+0(SB), Y9, Y7
-	VMOVUPS     (R12), Y10
-	VBLENDVPS   Y7, Y1, Y10, Y10
-	VMOVUPS     Y10, (R12)
-	VMAXPS      Y2, Y10, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread1AVX2<>+0(SB), Y9, Y7
-	VMOVUPS     (R12), Y10
-	VBLENDVPS   Y7, Y1, Y10, Y10
-	VMOVUPS     Y10, (R12)
-	VMAXPS      Y2, Y10, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread2AVX2<>+0(SB), Y9, Y7
-	VMOVUPS     (R12), Y10
-	VBLENDVPS   Y7, Y1, Y10, Y10
-	VMOVUPS     Y10, (R12)
-	VMAXPS      Y2, Y10, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread3AVX2<>+0(SB), Y9, Y7
-	VMOVUPS     (R12), Y9
-	VBLENDVPS   Y7, Y1, Y9, Y9
-	VMOVUPS     Y9, (R12)
-	VMAXPS      Y2, Y9, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread0AVX2<>+0(SB), Y8, Y7
-	VMOVUPS     (R12), Y9
-	VBLENDVPS   Y7, Y1, Y9, Y9
-	VMOVUPS     Y9, (R12)
-	VMAXPS      Y2, Y9, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread1AVX2<>+0(SB), Y8, Y7
-	VMOVUPS     (R12), Y9
-	VBLENDVPS   Y7, Y1, Y9, Y9
-	VMOVUPS     Y9, (R12)
-	VMAXPS      Y2, Y9, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread2AVX2<>+0(SB), Y8, Y7
-	VMOVUPS     (R12), Y9
-	VBLENDVPS   Y7, Y1, Y9, Y9
-	VMOVUPS     Y9, (R12)
-	VMAXPS      Y2, Y9, Y2
-	ADDQ        CX, R12
-	VPSHUFB     spread3AVX2<>+0(SB), Y8, Y7
-	VMOVUPS     (R12), Y8
-	VBLENDVPS   Y7, Y1, Y8, Y8
-	VMOVUPS     Y8, (R12)
-	VMAXPS      Y2, Y8, Y2
-	ADDQ        CX, R12
-	SUBQ        $0x00000010, R11
-	JZ          hidedone
-	CMPQ        R11, $0x00000010
-	JL          hiderest
-	MOVQ        CX, R12
-	SHLQ        $0x04, R12
-	ADDQ        $0x00000010, R10
-	ADDQ        R12, R9
-	JMP         hidestep
+	MOVQ           (SI), R12
+	VBROADCASTF128 (R10)(R12*1), Y3
+	MOVQ           32(SI), R12
+	VINSERTF128    $0x01, (R10)(R12*1), Y3, Y3
+	VPADDB         Y0, Y3, Y3
+	MOVQ           8(SI), R12
+	VBROADCASTF128 (R10)(R12*1), Y4
+	MOVQ           40(SI), R12
+	VINSERTF128    $0x01, (R10)(R12*1), Y4, Y4
+	VPADDB         Y0, Y4, Y4
+	MOVQ           16(SI), R12
+	VBROADCASTF128 (R10)(R12*1), Y5
+	MOVQ           48(SI), R12
+	VINSERTF128    $0x01, (R10)(R12*1), Y5, Y5
+	VPADDB         Y0, Y5, Y5
+	MOVQ           24(SI), R12
+	VBROADCASTF128 (R10)(R12*1), Y6
+	MOVQ           56(SI), R12
+	VINSERTF128    $0x01, (R10)(R12*1), Y6, Y6
+	VPADDB         Y0, Y6, Y6
+	MOVQ           R9, R12
+	VPUNPCKLBW     Y5, Y3, Y7
+	VPUNPCKHBW     Y5, Y3, Y3
+	VPUNPCKLBW     Y6, Y4, Y5
+	VPUNPCKHBW     Y6, Y4, Y4
+	VPUNPCKLBW     Y5, Y7, Y6
+	VPUNPCKHBW     Y5, Y7, Y5
+	VPUNPCKLBW     Y4, Y3, Y7
+	VPUNPCKHBW     Y4, Y3, Y3
+	VPSHUFB        spread0AVX2<>+0(SB), Y6, Y4
+	VMOVUPS        (R12), Y8
+	VBLENDVPS      Y4, Y1, Y8, Y8
+	VMOVUPS        Y8, (R12)
+	VMAXPS         Y2, Y8, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread1AVX2<>+0(SB), Y6, Y4
+	VMOVUPS        (R12), Y8
+	VBLENDVPS      Y4, Y1, Y8, Y8
+	VMOVUPS        Y8, (R12)
+	VMAXPS         Y2, Y8, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread2AVX2<>+0(SB), Y6, Y4
+	VMOVUPS        (R12), Y8
+	VBLENDVPS      Y4, Y1, Y8, Y8
+	VMOVUPS        Y8, (R12)
+	VMAXPS         Y2, Y8, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread3AVX2<>+0(SB), Y6, Y4
+	VMOVUPS        (R12), Y6
+	VBLENDVPS      Y4, Y1, Y6, Y6
+	VMOVUPS        Y6, (R12)
+	VMAXPS         Y2, Y6, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread0AVX2<>+0(SB), Y5, Y4
+	VMOVUPS        (R12), Y6
+	VBLENDVPS      Y4, Y1, Y6, Y6
+	VMOVUPS        Y6, (R12)
+	VMAXPS         Y2, Y6, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread1AVX2<>+0(SB), Y5, Y4
+	VMOVUPS        (R12), Y6
+	VBLENDVPS      Y4, Y1, Y6, Y6
+	VMOVUPS        Y6, (R12)
+	VMAXPS         Y2, Y6, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread2AVX2<>+0(SB), Y5, Y4
+	VMOVUPS        (R12), Y6
+	VBLENDVPS      Y4, Y1, Y6, Y6
+	VMOVUPS        Y6, (R12)
+	VMAXPS         Y2, Y6, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread3AVX2<>+0(SB), Y5, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread0AVX2<>+0(SB), Y7, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread1AVX2<>+0(SB), Y7, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread2AVX2<>+0(SB), Y7, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread3AVX2<>+0(SB), Y7, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread0AVX2<>+0(SB), Y3, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread1AVX2<>+0(SB), Y3, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread2AVX2<>+0(SB), Y3, Y4
+	VMOVUPS        (R12), Y5
+	VBLENDVPS      Y4, Y1, Y5, Y5
+	VMOVUPS        Y5, (R12)
+	VMAXPS         Y2, Y5, Y2
+	ADDQ           CX, R12
+	VPSHUFB        spread3AVX2<>+0(SB), Y3, Y3
+	VMOVUPS        (R12), Y4
+	VBLENDVPS      Y3, Y1, Y4, Y4
+	VMOVUPS        Y4, (R12)
+	VMAXPS         Y2, Y4, Y2
+	ADDQ           CX, R12
+	SUBQ           $0x00000010, R11
+	JZ             hidedone
+	CMPQ           R11, $0x00000010
+	JL             hiderest
+	MOVQ           CX, R12
+	SHLQ           $0x04, R12
+	ADDQ           $0x00000010, R10
+	ADDQ           R12, R9
+	JMP            hidestep
 
 	// Less than 16 columns are left: do the last 16.
 hiderest:
@@ -10136,11 +10382,11 @@ one:
 	MOVQ      56(SI), R12
 	VPINSRB   $0x07, (R10)(R12*1), X3, X3
 	VPADDB    X0, X3, X3
-	VPMOVSXBD X3, Y7
-	VMOVUPS   (R9), Y8
-	VBLENDVPS Y7, Y1, Y8, Y8
-	VMOVUPS   Y8, (R9)
-	VMAXPS    Y2, Y8, Y2
+	VPMOVSXBD X3, Y3
+	VMOVUPS   (R9), Y4
+	VBLENDVPS Y3, Y1, Y4, Y4
+	VMOVUPS   Y4, (R9)
+	VMAXPS    Y2, Y4, Y2
 	ADDQ      CX, R9
 	INCQ      R10
 	DECQ      R11
@@ -10532,44 +10778,44 @@ packcolumns:
 	PCALIGN $0x40
 
 packstep:
-	MOVQ        (BX), R11
-	VMOVUPS     (R8)(R11*4), X1
-	MOVQ        32(BX), R11
-	VINSERTF128 $0x01, (R8)(R11*4), Y1, Y1
-	MOVQ        8(BX), R11
-	VMOVUPS     (R8)(R11*4), X2
-	MOVQ        40(BX), R11
-	VINSERTF128 $0x01, (R8)(R11*4), Y2, Y2
-	MOVQ        16(BX), R11
-	VMOVUPS     (R8)(R11*4), X3
-	MOVQ        48(BX), R11
-	VINSERTF128 $0x01, (R8)(R11*4), Y3, Y3
-	MOVQ        24(BX), R11
-	VMOVUPS     (R8)(R11*4), X4
-	MOVQ        56(BX), R11
-	VINSERTF128 $0x01, (R8)(R11*4), Y4, Y4
-	MOVQ        R9, R11
+	MOVQ           (BX), R11
+	VBROADCASTF128 (R8)(R11*4), Y1
+	MOVQ           32(BX), R11
+	VINSERTF128    $0x01, (R8)(R11*4), Y1, Y1
+	MOVQ           8(BX), R11
+	VBROADCASTF128 (R8)(R11*4), Y2
+	MOVQ           40(BX), R11
+	VINSERTF128    $0x01, (R8)(R11*4), Y2, Y2
+	MOVQ           16(BX), R11
+	VBROADCASTF128 (R8)(R11*4), Y3
+	MOVQ           48(BX), R11
+	VINSERTF128    $0x01, (R8)(R11*4), Y3, Y3
+	MOVQ           24(BX), R11
+	VBROADCASTF128 (R8)(R11*4), Y4
+	MOVQ           56(BX), R11
+	VINSERTF128    $0x01, (R8)(R11*4), Y4, Y4
+	MOVQ           R9, R11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y1, Y5
-	VUNPCKHPS Y2, Y1, Y6
-	VUNPCKLPS Y4, Y3, Y7
-	VUNPCKHPS Y4, Y3, Y8
-	VUNPCKLPD Y7, Y5, Y9
-	VUNPCKHPD Y7, Y5, Y5
-	VUNPCKLPD Y8, Y6, Y7
-	VUNPCKHPD Y8, Y6, Y6
-	VMULPS    Y0, Y9, Y9
-	VMOVUPS   Y9, (R11)
+	VUNPCKHPS Y2, Y1, Y1
+	VUNPCKLPS Y4, Y3, Y2
+	VUNPCKHPS Y4, Y3, Y3
+	VUNPCKLPD Y2, Y5, Y4
+	VUNPCKHPD Y2, Y5, Y2
+	VUNPCKLPD Y3, Y1, Y5
+	VUNPCKHPD Y3, Y1, Y1
+	VMULPS    Y0, Y4, Y4
+	VMOVUPS   Y4, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, (R11)
 	ADDQ      CX, R11
 	VMULPS    Y0, Y5, Y5
 	VMOVUPS   Y5, (R11)
 	ADDQ      CX, R11
-	VMULPS    Y0, Y7, Y7
-	VMOVUPS   Y7, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y6, Y6
-	VMOVUPS   Y6, (R11)
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R11)
 	SUBQ      $0x00000004, R10
 	JZ        packdone
 	CMPQ      R10, $0x00000004

@@ -17941,6 +17941,369 @@ chunk1done:
 	SUBQ    $0x00000010, R8
 	JMP     columns
 
+// func BiasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
+// Requires: AVX, AVX512F
+TEXT ·BiasAVX512(SB), NOSPLIT, $0-112
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+40(FP), DX
+	MOVQ    off_base+64(FP), BX
+	MOVQ    max_base+88(FP), SI
+	MOVQ    n+32(FP), DI
+	MOVQ    max_len+96(FP), R8
+	VMOVUPS const3fb8aa3bAVX512<>+0(SB), Z0
+	VMOVUPS constff800000AVX512<>+0(SB), Z1
+
+	// One vector of lanes, its maximum in a register.
+lanes:
+	VMOVUPS (SI), Z2
+	MOVQ    AX, R9
+	MOVQ    DX, R10
+	MOVQ    DI, R11
+	SUBQ    $0x00000010, R11
+	JL      keys16done
+	PCALIGN $0x40
+
+keys16:
+	MOVQ    (BX), R12
+	VMOVUPS (R10)(R12*4), Z3
+	MOVQ    8(BX), R12
+	VMOVUPS (R10)(R12*4), Z4
+	MOVQ    16(BX), R12
+	VMOVUPS (R10)(R12*4), Z5
+	MOVQ    24(BX), R12
+	VMOVUPS (R10)(R12*4), Z6
+	MOVQ    32(BX), R12
+	VMOVUPS (R10)(R12*4), Z7
+	MOVQ    40(BX), R12
+	VMOVUPS (R10)(R12*4), Z8
+	MOVQ    48(BX), R12
+	VMOVUPS (R10)(R12*4), Z9
+	MOVQ    56(BX), R12
+	VMOVUPS (R10)(R12*4), Z10
+	MOVQ    64(BX), R12
+	VMOVUPS (R10)(R12*4), Z11
+	MOVQ    72(BX), R12
+	VMOVUPS (R10)(R12*4), Z12
+	MOVQ    80(BX), R12
+	VMOVUPS (R10)(R12*4), Z13
+	MOVQ    88(BX), R12
+	VMOVUPS (R10)(R12*4), Z14
+	MOVQ    96(BX), R12
+	VMOVUPS (R10)(R12*4), Z15
+	MOVQ    104(BX), R12
+	VMOVUPS (R10)(R12*4), Z16
+	MOVQ    112(BX), R12
+	VMOVUPS (R10)(R12*4), Z17
+	MOVQ    120(BX), R12
+	VMOVUPS (R10)(R12*4), Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z3, Z19
+	VUNPCKHPS Z4, Z3, Z3
+	VUNPCKLPS Z6, Z5, Z4
+	VUNPCKHPS Z6, Z5, Z5
+	VUNPCKLPD Z4, Z19, Z6
+	VUNPCKHPD Z4, Z19, Z4
+	VUNPCKLPD Z5, Z3, Z19
+	VUNPCKHPD Z5, Z3, Z3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z8, Z7, Z5
+	VUNPCKHPS Z8, Z7, Z7
+	VUNPCKLPS Z10, Z9, Z8
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPD Z8, Z5, Z10
+	VUNPCKHPD Z8, Z5, Z5
+	VUNPCKLPD Z9, Z7, Z8
+	VUNPCKHPD Z9, Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z12, Z11, Z9
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPS Z14, Z13, Z12
+	VUNPCKHPS Z14, Z13, Z13
+	VUNPCKLPD Z12, Z9, Z14
+	VUNPCKHPD Z12, Z9, Z9
+	VUNPCKLPD Z13, Z11, Z12
+	VUNPCKHPD Z13, Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Z16, Z15, Z13
+	VUNPCKHPS   Z16, Z15, Z15
+	VUNPCKLPS   Z18, Z17, Z16
+	VUNPCKHPS   Z18, Z17, Z17
+	VUNPCKLPD   Z16, Z13, Z18
+	VUNPCKHPD   Z16, Z13, Z13
+	VUNPCKLPD   Z17, Z15, Z16
+	VUNPCKHPD   Z17, Z15, Z15
+	VSHUFF32X4  $0x44, Z10, Z6, Z17
+	VSHUFF32X4  $0x44, Z18, Z14, Z25
+	VSHUFF32X4  $0x88, Z25, Z17, Z26
+	VSHUFF32X4  $0xdd, Z25, Z17, Z17
+	VSHUFF32X4  $0xee, Z10, Z6, Z6
+	VSHUFF32X4  $0xee, Z18, Z14, Z10
+	VSHUFF32X4  $0x88, Z10, Z6, Z14
+	VSHUFF32X4  $0xdd, Z10, Z6, Z6
+	VSHUFF32X4  $0x44, Z5, Z4, Z10
+	VSHUFF32X4  $0x44, Z13, Z9, Z18
+	VSHUFF32X4  $0x88, Z18, Z10, Z25
+	VSHUFF32X4  $0xdd, Z18, Z10, Z10
+	VSHUFF32X4  $0xee, Z5, Z4, Z4
+	VSHUFF32X4  $0xee, Z13, Z9, Z5
+	VSHUFF32X4  $0x88, Z5, Z4, Z9
+	VSHUFF32X4  $0xdd, Z5, Z4, Z4
+	VSHUFF32X4  $0x44, Z8, Z19, Z5
+	VSHUFF32X4  $0x44, Z16, Z12, Z13
+	VSHUFF32X4  $0x88, Z13, Z5, Z18
+	VSHUFF32X4  $0xdd, Z13, Z5, Z5
+	VSHUFF32X4  $0xee, Z8, Z19, Z8
+	VSHUFF32X4  $0xee, Z16, Z12, Z12
+	VSHUFF32X4  $0x88, Z12, Z8, Z13
+	VSHUFF32X4  $0xdd, Z12, Z8, Z8
+	VSHUFF32X4  $0x44, Z7, Z3, Z12
+	VSHUFF32X4  $0x44, Z15, Z11, Z16
+	VSHUFF32X4  $0x88, Z16, Z12, Z19
+	VSHUFF32X4  $0xdd, Z16, Z12, Z12
+	VSHUFF32X4  $0xee, Z7, Z3, Z3
+	VSHUFF32X4  $0xee, Z15, Z11, Z7
+	VSHUFF32X4  $0x88, Z7, Z3, Z11
+	VSHUFF32X4  $0xdd, Z7, Z3, Z3
+	VCMPPS      $0x04, Z1, Z26, K1
+	VFMADD213PS (R9), Z0, K1, Z26
+	VMOVUPS     Z26, (R9)
+	VMAXPS      Z2, Z26, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z25, K1
+	VFMADD213PS (R9), Z0, K1, Z25
+	VMOVUPS     Z25, (R9)
+	VMAXPS      Z2, Z25, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z18, K1
+	VFMADD213PS (R9), Z0, K1, Z18
+	VMOVUPS     Z18, (R9)
+	VMAXPS      Z2, Z18, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z19, K1
+	VFMADD213PS (R9), Z0, K1, Z19
+	VMOVUPS     Z19, (R9)
+	VMAXPS      Z2, Z19, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z17, K1
+	VFMADD213PS (R9), Z0, K1, Z17
+	VMOVUPS     Z17, (R9)
+	VMAXPS      Z2, Z17, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z10, K1
+	VFMADD213PS (R9), Z0, K1, Z10
+	VMOVUPS     Z10, (R9)
+	VMAXPS      Z2, Z10, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z5, K1
+	VFMADD213PS (R9), Z0, K1, Z5
+	VMOVUPS     Z5, (R9)
+	VMAXPS      Z2, Z5, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z12, K1
+	VFMADD213PS (R9), Z0, K1, Z12
+	VMOVUPS     Z12, (R9)
+	VMAXPS      Z2, Z12, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z14, K1
+	VFMADD213PS (R9), Z0, K1, Z14
+	VMOVUPS     Z14, (R9)
+	VMAXPS      Z2, Z14, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z9, K1
+	VFMADD213PS (R9), Z0, K1, Z9
+	VMOVUPS     Z9, (R9)
+	VMAXPS      Z2, Z9, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z13, K1
+	VFMADD213PS (R9), Z0, K1, Z13
+	VMOVUPS     Z13, (R9)
+	VMAXPS      Z2, Z13, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z11, K1
+	VFMADD213PS (R9), Z0, K1, Z11
+	VMOVUPS     Z11, (R9)
+	VMAXPS      Z2, Z11, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z6, K1
+	VFMADD213PS (R9), Z0, K1, Z6
+	VMOVUPS     Z6, (R9)
+	VMAXPS      Z2, Z6, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z4, K1
+	VFMADD213PS (R9), Z0, K1, Z4
+	VMOVUPS     Z4, (R9)
+	VMAXPS      Z2, Z4, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z8, K1
+	VFMADD213PS (R9), Z0, K1, Z8
+	VMOVUPS     Z8, (R9)
+	VMAXPS      Z2, Z8, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z3, K1
+	VFMADD213PS (R9), Z0, K1, Z3
+	VMOVUPS     Z3, (R9)
+	VMAXPS      Z2, Z3, Z2
+	ADDQ        CX, R9
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000010, R11
+	JGE         keys16
+
+keys16done:
+	ADDQ    $0x00000010, R11
+	SUBQ    $0x00000004, R11
+	JL      keys4done
+	PCALIGN $0x40
+
+keys4:
+	MOVQ         (BX), R12
+	VMOVUPS      (R10)(R12*4), X20
+	MOVQ         32(BX), R12
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z20, Z20
+	MOVQ         64(BX), R12
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z20, Z20
+	MOVQ         96(BX), R12
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z20, Z20
+	MOVQ         8(BX), R12
+	VMOVUPS      (R10)(R12*4), X21
+	MOVQ         40(BX), R12
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z21, Z21
+	MOVQ         72(BX), R12
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z21, Z21
+	MOVQ         104(BX), R12
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z21, Z21
+	MOVQ         16(BX), R12
+	VMOVUPS      (R10)(R12*4), X22
+	MOVQ         48(BX), R12
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z22, Z22
+	MOVQ         80(BX), R12
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z22, Z22
+	MOVQ         112(BX), R12
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z22, Z22
+	MOVQ         24(BX), R12
+	VMOVUPS      (R10)(R12*4), X23
+	MOVQ         56(BX), R12
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z23, Z23
+	MOVQ         88(BX), R12
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z23, Z23
+	MOVQ         120(BX), R12
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z23, Z23
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Z21, Z20, Z3
+	VUNPCKHPS   Z21, Z20, Z4
+	VUNPCKLPS   Z23, Z22, Z5
+	VUNPCKHPS   Z23, Z22, Z6
+	VUNPCKLPD   Z5, Z3, Z7
+	VUNPCKHPD   Z5, Z3, Z3
+	VUNPCKLPD   Z6, Z4, Z5
+	VUNPCKHPD   Z6, Z4, Z4
+	VCMPPS      $0x04, Z1, Z7, K1
+	VFMADD213PS (R9), Z0, K1, Z7
+	VMOVUPS     Z7, (R9)
+	VMAXPS      Z2, Z7, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z3, K1
+	VFMADD213PS (R9), Z0, K1, Z3
+	VMOVUPS     Z3, (R9)
+	VMAXPS      Z2, Z3, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z5, K1
+	VFMADD213PS (R9), Z0, K1, Z5
+	VMOVUPS     Z5, (R9)
+	VMAXPS      Z2, Z5, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z4, K1
+	VFMADD213PS (R9), Z0, K1, Z4
+	VMOVUPS     Z4, (R9)
+	VMAXPS      Z2, Z4, Z2
+	ADDQ        CX, R9
+	ADDQ        $0x10, R10
+	SUBQ        $0x00000004, R11
+	JGE         keys4
+
+keys4done:
+	ADDQ $0x00000004, R11
+	JZ   next
+
+one:
+	MOVQ         (BX), R12
+	VMOVSS       (R10)(R12*4), X24
+	MOVQ         8(BX), R12
+	VINSERTPS    $0x10, (R10)(R12*4), X24, X24
+	MOVQ         16(BX), R12
+	VINSERTPS    $0x20, (R10)(R12*4), X24, X24
+	MOVQ         24(BX), R12
+	VINSERTPS    $0x30, (R10)(R12*4), X24, X24
+	MOVQ         32(BX), R12
+	VMOVSS       (R10)(R12*4), X3
+	MOVQ         40(BX), R12
+	VINSERTPS    $0x10, (R10)(R12*4), X3, X3
+	MOVQ         48(BX), R12
+	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
+	MOVQ         56(BX), R12
+	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
+	VINSERTF32X4 $0x01, X3, Z24, Z24
+	MOVQ         64(BX), R12
+	VMOVSS       (R10)(R12*4), X3
+	MOVQ         72(BX), R12
+	VINSERTPS    $0x10, (R10)(R12*4), X3, X3
+	MOVQ         80(BX), R12
+	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
+	MOVQ         88(BX), R12
+	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
+	VINSERTF32X4 $0x02, X3, Z24, Z24
+	MOVQ         96(BX), R12
+	VMOVSS       (R10)(R12*4), X3
+	MOVQ         104(BX), R12
+	VINSERTPS    $0x10, (R10)(R12*4), X3, X3
+	MOVQ         112(BX), R12
+	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
+	MOVQ         120(BX), R12
+	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
+	VINSERTF32X4 $0x03, X3, Z24, Z24
+	VCMPPS       $0x04, Z1, Z24, K1
+	VFMADD213PS  (R9), Z0, K1, Z24
+	VMOVUPS      Z24, (R9)
+	VMAXPS       Z2, Z24, Z2
+	ADDQ         CX, R9
+	ADDQ         $0x04, R10
+	DECQ         R11
+	JNZ          one
+
+next:
+	VMOVUPS Z2, (SI)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000010, R8
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+DATA const3fb8aa3bAVX512<>+0(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+4(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+8(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+12(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+16(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+20(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+24(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+28(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+32(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+36(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+40(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+44(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+48(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+52(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+56(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3bAVX512<>+60(SB)/4, $0x3fb8aa3b
+GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
+
 // func HideAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
 TEXT ·HideAVX512(SB), NOSPLIT, $0-120

@@ -28140,6 +28140,120 @@ chunk1done:
 	SUB $4, R5, R5
 	B columns
 
+// func BiasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
+TEXT ·BiasNEON(SB), NOSPLIT, $0-112
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD src_base+40(FP), R2
+	MOVD off_base+64(FP), R3
+	MOVD $0x3fb8aa3b, R9
+	VDUP R9, V0.S4
+	MOVD $0xff800000, R9
+	VDUP R9, V1.S4
+	MOVD max_base+88(FP), R9
+	MOVD max_len+96(FP), R10
+
+	// One vector of lanes, its maximum in a register.
+lanes:
+	FMOVQ (R9), F2
+	MOVD (R3), R4
+	ADD R4<<2, R2, R4
+	MOVD 8(R3), R5
+	ADD R5<<2, R2, R5
+	MOVD 16(R3), R6
+	ADD R6<<2, R2, R6
+	MOVD 24(R3), R7
+	ADD R7<<2, R2, R7
+	MOVD R0, R8
+	MOVD n+32(FP), R11
+	SUBS $4, R11, R11
+	BLT few
+	PCALIGN $32
+
+four:
+	FMOVQ.P 16(R4), F3
+	FMOVQ.P 16(R5), F4
+	FMOVQ.P 16(R6), F5
+	FMOVQ.P 16(R7), F6
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V4.S4, V3.S4, V7.S4
+	VTRN2 V4.S4, V3.S4, V8.S4
+	VTRN1 V6.S4, V5.S4, V9.S4
+	VTRN2 V6.S4, V5.S4, V10.S4
+	VTRN1 V9.D2, V7.D2, V3.D2
+	VTRN2 V9.D2, V7.D2, V5.D2
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	FMOVQ (R8), F11
+	WORD $0x4e21e467 // fcmeq v7.4s, v3.4s, v1.4s
+	VFMLA V0.S4, V3.S4, V11.S4
+	VBIT V7.B16, V3.B16, V11.B16
+	FMOVQ F11, (R8)
+	WORD $0x6ea2e567 // fcmgt v7.4s, v11.4s, v2.4s
+	VBIT V7.B16, V11.B16, V2.B16
+	ADD R1, R8, R8
+	FMOVQ (R8), F11
+	WORD $0x4e21e488 // fcmeq v8.4s, v4.4s, v1.4s
+	VFMLA V0.S4, V4.S4, V11.S4
+	VBIT V8.B16, V4.B16, V11.B16
+	FMOVQ F11, (R8)
+	WORD $0x6ea2e568 // fcmgt v8.4s, v11.4s, v2.4s
+	VBIT V8.B16, V11.B16, V2.B16
+	ADD R1, R8, R8
+	FMOVQ (R8), F11
+	WORD $0x4e21e4a9 // fcmeq v9.4s, v5.4s, v1.4s
+	VFMLA V0.S4, V5.S4, V11.S4
+	VBIT V9.B16, V5.B16, V11.B16
+	FMOVQ F11, (R8)
+	WORD $0x6ea2e569 // fcmgt v9.4s, v11.4s, v2.4s
+	VBIT V9.B16, V11.B16, V2.B16
+	ADD R1, R8, R8
+	FMOVQ (R8), F11
+	WORD $0x4e21e4ca // fcmeq v10.4s, v6.4s, v1.4s
+	VFMLA V0.S4, V6.S4, V11.S4
+	VBIT V10.B16, V6.B16, V11.B16
+	FMOVQ F11, (R8)
+	WORD $0x6ea2e56a // fcmgt v10.4s, v11.4s, v2.4s
+	VBIT V10.B16, V11.B16, V2.B16
+	ADD R1, R8, R8
+	SUBS $4, R11, R11
+	BGE four
+
+few:
+	ADDS $4, R11, R11
+	BEQ next
+
+one:
+	VLD1 (R4), V3.S[0]
+	VLD1 (R5), V3.S[1]
+	VLD1 (R6), V3.S[2]
+	VLD1 (R7), V3.S[3]
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	ADD $4, R6, R6
+	ADD $4, R7, R7
+	FMOVQ (R8), F5
+	WORD $0x4e21e464 // fcmeq v4.4s, v3.4s, v1.4s
+	VFMLA V0.S4, V3.S4, V5.S4
+	VBIT V4.B16, V3.B16, V5.B16
+	FMOVQ F5, (R8)
+	WORD $0x6ea2e4a4 // fcmgt v4.4s, v5.4s, v2.4s
+	VBIT V4.B16, V5.B16, V2.B16
+	ADD R1, R8, R8
+	SUBS $1, R11, R11
+	BNE one
+
+next:
+	FMOVQ F2, (R9)
+	ADD $16, R0, R0
+	ADD $16, R9, R9
+	ADD $32, R3, R3
+	SUBS $4, R10, R10
+	BNE lanes
+	RET
+
 // func HideNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 TEXT ·HideNEON(SB), NOSPLIT, $0-120
 	MOVD keep_base+40(FP), R0

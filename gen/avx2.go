@@ -31,6 +31,14 @@ func (avx2) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
 	c.VFMADD231PS(b, a, acc)
 }
 
+func (avx2) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
+	y, keep := c.YMM(), c.YMM()
+	c.VMOVUPS(m, y)
+	c.VCMPPS(operand.Imm(equal), z, x, keep)
+	c.VFMADD231PS(factor, x, y)
+	c.VBLENDVPS(keep, x, y, x)
+}
+
 // split leaves n as int32: the conversion rounds ties to even itself. Where |x|
 // is beyond int32, n is wrong and scale answers 0 or NaN without it.
 func (avx2) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
@@ -96,13 +104,26 @@ func (avx2) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VMOVDQU(high, m)
 }
 
+// loadQuarters fills both halves first: of a load of the lower one alone avo does
+// not know that it is the first use of the register.
 func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
-	c.VMOVUPS(addr(0), v.AsX())
+	c.VBROADCASTF128(addr(0), v)
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
 func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF128(m, v)
+}
+
+func (avx2) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual) {
+	c.VINSERTF128(operand.Imm(uint64(quarter)), x, v, v)
+}
+
+func (avx2) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
+	low, high := c.YMM(), c.YMM()
+	c.VPERM2F128(operand.Imm(0x20), v[1], v[0], low)
+	c.VPERM2F128(operand.Imm(0x31), v[1], v[0], high)
+	return []reg.VecVirtual{low, high}
 }
 
 func (avx2) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {

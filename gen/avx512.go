@@ -30,6 +30,12 @@ func (avx512) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register)
 	c.VFMADD231PS_BCST(m, b, acc)
 }
 
+func (avx512) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, x, k)
+	c.VFMADD213PS(m, factor, k, x)
+}
+
 func (avx512) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
 	k := c.K()
 	c.VCMPPS(operand.Imm(notLessThan), limit, x, k)
@@ -96,6 +102,27 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 
 func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF32X4(m, v)
+}
+
+func (avx512) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual) {
+	c.VINSERTF32X4(operand.Imm(uint64(quarter)), x, v, v)
+}
+
+// transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
+// and then the even or the odd ones of these.
+func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
+	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
+		z := c.ZMM()
+		c.VSHUFF32X4(operand.Imm(quarters), y, x, z)
+		return z
+	}
+	const first, last, even, odd = 0x44, 0xee, 0x88, 0xdd
+	var t []reg.VecVirtual
+	for _, half := range []uint64{first, last} {
+		x, y := pick(v[0], v[1], half), pick(v[2], v[3], half)
+		t = append(t, pick(x, y, even), pick(x, y, odd))
+	}
+	return t
 }
 
 func (avx512) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {

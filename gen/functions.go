@@ -11,6 +11,7 @@ type emitter interface {
 	settle()
 	mask()
 	alibi()
+	bias()
 	hideBools()
 	softmax()
 	fold()
@@ -40,6 +41,7 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.settle()
 	e.mask()
 	e.alibi()
+	e.bias()
 	e.hideBools()
 	e.softmax()
 	e.fold()
@@ -65,6 +67,8 @@ var (
 		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
 	alibiFunction = function{"Alibi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
 		"subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores."}
+	biasFunction = function{"Bias", "(s []float32, ld, n int, src []float32, off []int, max []float32)",
+		"adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores."}
 	hideFunction = function{"Hide", "(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32)",
 		"replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left."}
 	softmaxFunction = function{"Softmax", "(s []float32, ld, n int, max, sum []float32)",

@@ -26,6 +26,9 @@ type isa interface {
 	// Registers that it needs are the callee's choice.
 	fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register)
 
+	// fmaUnless replaces x by fma(x, factor, m) in the lanes where it is not z.
+	fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op)
+
 	// split splits x into n, its value rounded to an integer, ties to even, and
 	// r = x-n. n is in the form that scale takes. It returns the set of lanes
 	// that are not below limit (a NaN is not). x may be overwritten.
@@ -64,12 +67,20 @@ type isa interface {
 	// repeatQuarter loads the 16 bytes at m into every quarter of v.
 	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)
 
+	// insertQuarter replaces one 128-bit quarter (or half) of v by x.
+	insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual)
+
+	// transposeQuarters returns vectors of which number i has quarter (or half) i
+	// of each of v, as many as a vector has quarters.
+	transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual
+
 	// storeQuarter stores one 128-bit quarter (or half) of v.
 	storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem)
 }
 
 // Predicates of compare instructions.
 const (
+	equal       = 0    // EQ_OQ
 	lessThan    = 1    // of integers
 	lessOrEqual = 2    // of integers
 	unordered   = 3    // UNORD_Q: one is NaN

@@ -29,6 +29,25 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
+// transposeSquare transposes a vector of columns of each lane's row: first 4 rows
+// at a time within the quarters, then the quarters.
+func (g *gen) transposeSquare(v []reg.VecVirtual) []reg.VecVirtual {
+	quarters := len(v) / 4
+	byColumn := make([][]reg.VecVirtual, 4) // of a quarter; a vector for every 4 rows
+	for q := range quarters {
+		for c, t := range g.transpose4(v[4*q : 4*q+4]) {
+			byColumn[c] = append(byColumn[c], t)
+		}
+	}
+	t := make([]reg.VecVirtual, len(v))
+	for c := range byColumn {
+		for q, x := range g.transposeQuarters(g.Context, byColumn[c]) {
+			t[4*q+c] = x
+		}
+	}
+	return t
+}
+
 // row returns the address of the row in a lane: base plus the lane's entry of off,
 // which counts elements.
 func (g *gen) row(base, off reg.Register, lane int) operand.Mem {

@@ -57,7 +57,7 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
 		softcap: fallback.Softcap,
 		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
-		hide: asm.HideAVX512, bias: fallback.Bias,
+		hide: asm.HideAVX512, bias: asm.BiasAVX512,
 		softmax: asm.SoftmaxAVX512, dropout: fallback.Dropout, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
 		converters: converters{
@@ -75,7 +75,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
 		softcap: fallback.Softcap,
 		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
-		hide: asm.HideAVX2, bias: fallback.Bias,
+		hide: asm.HideAVX2, bias: asm.BiasAVX2,
 		softmax: asm.SoftmaxAVX2, dropout: fallback.Dropout, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
 		converters: converters{

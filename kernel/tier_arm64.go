@@ -30,7 +30,7 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
 		softcap: fallback.Softcap,
 		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
-		hide: asm.HideNEON, bias: fallback.Bias,
+		hide: asm.HideNEON, bias: asm.BiasNEON,
 		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 		converters: converters{
