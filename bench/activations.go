@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/safetensors"
+	"github.com/attn-go/attn/internal/safetensors"
 )
 
 // The embedded real input; its README says where it comes from.

@@ -27,13 +27,15 @@ func TestRead(t *testing.T) {
 	}
 	data = binary.LittleEndian.AppendUint64(data, 1<<40)
 	data = binary.LittleEndian.AppendUint32(data, math.MaxUint32)
+	data = append(data, 0xff, 0x7b, 7)
 	f, err := open(file(`{"__metadata__":{"a":"b"},"n":{"dtype":"I64","shape":[1],"data_offsets":[12,20]},
 		"x":{"dtype":"F32","shape":[3,1],"data_offsets":[0,12]},"none":{"dtype":"F32","shape":[0,7],"data_offsets":[12,12]},
-		"i":{"dtype":"I32","shape":[],"data_offsets":[20,24]}}   `, data))
+		"i":{"dtype":"I32","shape":[],"data_offsets":[20,24]},"h":{"dtype":"F16","shape":[1],"data_offsets":[24,26]},
+		"b":{"dtype":"U8","shape":[1],"data_offsets":[26,27]}}   `, data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Names(); !slices.Equal(got, []string{"i", "n", "none", "x"}) {
+	if got := f.Names(); !slices.Equal(got, []string{"b", "h", "i", "n", "none", "x"}) {
 		t.Errorf("Names = %q", got)
 	}
 	if x, err := f.Float32("x"); err != nil || !slices.Equal(x, []float32{1, -2.5, float32(math.Inf(1))}) {
@@ -46,6 +48,15 @@ func TestRead(t *testing.T) {
 		if x, err := f.Int64(name); err != nil || !slices.Equal(x, []int64{want}) {
 			t.Errorf("%s = %v, %v, want %d", name, x, err, want)
 		}
+	}
+	if x, err := f.Uint16("h"); err != nil || !slices.Equal(x, []uint16{0x7bff}) {
+		t.Errorf("h = %x, %v", x, err)
+	}
+	if x, err := f.Bytes("b"); err != nil || !slices.Equal(x, []byte{7}) {
+		t.Errorf("b = %v, %v", x, err)
+	}
+	if f.Metadata("a") != "b" || f.Metadata("c") != "" {
+		t.Errorf("Metadata = %q, %q", f.Metadata("a"), f.Metadata("c"))
 	}
 	if info, ok := f.Info("x"); !ok || info.DType != "F32" || !slices.Equal(info.Shape, []int{3, 1}) {
 		t.Errorf("Info = %v, %v", info, ok)

@@ -40,9 +40,10 @@ type Info struct {
 
 // File is an open safetensors file.
 type File struct {
-	r       io.ReaderAt
-	closer  io.Closer
-	tensors map[string]Info
+	r        io.ReaderAt
+	closer   io.Closer
+	tensors  map[string]Info
+	metadata map[string]string
 }
 
 // Open opens a file and reads its header.
@@ -81,14 +82,14 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := parseHeader(header)
-	if err != nil {
+	f := &File{r: r}
+	if err := f.parseHeader(header); err != nil {
 		return nil, err
 	}
-	if err := place(tensors, data, size); err != nil {
+	if err := place(f.tensors, data, size); err != nil {
 		return nil, err
 	}
-	return &File{r: r, tensors: tensors}, nil
+	return f, nil
 }
 
 // readHeader returns the header and the offset of the data.
@@ -168,6 +169,9 @@ func (f *File) Info(name string) (Info, bool) {
 	return t, ok
 }
 
+// Metadata returns a text that the file has about itself, "" if there is none.
+func (f *File) Metadata(key string) string { return f.metadata[key] }
+
 // Float32 reads a tensor of dtype F32.
 func (f *File) Float32(name string) ([]float32, error) {
 	raw, err := f.read(name, "F32")
@@ -180,6 +184,22 @@ func (f *File) Float32(name string) ([]float32, error) {
 	}
 	return x, nil
 }
+
+// Uint16 reads a tensor of dtype F16 or BF16, as bits, or U16.
+func (f *File) Uint16(name string) ([]uint16, error) {
+	raw, err := f.read(name, "F16", "BF16", "U16")
+	if err != nil {
+		return nil, err
+	}
+	x := make([]uint16, len(raw)/2)
+	for i := range x {
+		x[i] = binary.LittleEndian.Uint16(raw[2*i:])
+	}
+	return x, nil
+}
+
+// Bytes reads a tensor of dtype U8.
+func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
 
 // Int64 reads a tensor of dtype I32 or I64.
 func (f *File) Int64(name string) ([]int64, error) {

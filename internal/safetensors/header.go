@@ -15,39 +15,39 @@ type entry struct {
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// parseHeader reads the header; offsets still count from the start of the data.
-func parseHeader(header []byte) (map[string]Info, error) {
+// parseHeader reads the tensors and the metadata; offsets still count from the start
+// of the data.
+func (f *File) parseHeader(header []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(header))
 	if t, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return fmt.Errorf("header: %w", err)
 	} else if t != json.Delim('{') {
-		return nil, errors.New("header: not a JSON object")
+		return errors.New("header: not a JSON object")
 	}
-	tensors := map[string]Info{}
+	f.tensors = map[string]Info{}
 	for dec.More() {
-		if err := parseEntry(dec, tensors); err != nil {
-			return nil, err
+		if err := f.parseEntry(dec); err != nil {
+			return err
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return fmt.Errorf("header: %w", err)
 	}
 	if rest := bytes.TrimSpace(header[dec.InputOffset():]); len(rest) > 0 {
-		return nil, errors.New("header: text after the JSON object")
+		return errors.New("header: text after the JSON object")
 	}
-	return tensors, nil
+	return nil
 }
 
 // parseEntry reads one name and its value.
-func parseEntry(dec *json.Decoder, tensors map[string]Info) error {
+func (f *File) parseEntry(dec *json.Decoder) error {
 	key, err := dec.Token()
 	if err != nil {
 		return fmt.Errorf("header: %w", err)
 	}
 	name, _ := key.(string)
 	if name == "__metadata__" {
-		var metadata map[string]string
-		if err := dec.Decode(&metadata); err != nil {
+		if err := dec.Decode(&f.metadata); err != nil {
 			return fmt.Errorf("header: __metadata__: %w", err)
 		}
 		return nil
@@ -56,10 +56,10 @@ func parseEntry(dec *json.Decoder, tensors map[string]Info) error {
 	if err := dec.Decode(&e); err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	if _, twice := tensors[name]; twice {
+	if _, twice := f.tensors[name]; twice {
 		return fmt.Errorf("tensor %q is described twice", name)
 	}
-	tensors[name], err = e.info()
+	f.tensors[name], err = e.info()
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
