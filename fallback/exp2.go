@@ -13,9 +13,8 @@ var Exp2Coefficients = [7]uint32{
 // which stands in its low bits.
 const roundMagic = 0x1.8p23
 
-// Exp2 returns 2^x as the contract defines it for x ≤ 0: within 0.80 ulp,
-// exactly 0 below -126, NaN for NaN. The kernels need no other x; positive x
-// are scaled the same way, up to +Inf.
+// Exp2 returns 2^x as the contract defines it: within 0.80 ulp, exactly 0 below
+// -126, +Inf from 128 on, NaN for NaN. Attention needs it for x ≤ 0 alone.
 func Exp2(x float32) float32 {
 	if !(x >= -126 && x < 128) {
 		switch {
@@ -37,7 +36,7 @@ func Exp2(x float32) float32 {
 		}
 		p = float32(s)
 	}
-	// p is within [2^-1/2, 2^1/2] and the result is a normal number, so n can
-	// be added to the exponent. The shift drops all of t but the low bits of n.
+	// p is within [2^-1/2, 2^1/2], below 1 for the largest n, and the result is a
+	// normal number, so n can be added to the exponent. The shift drops all of t but the low bits of n.
 	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
 }
