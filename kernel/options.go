@@ -9,9 +9,9 @@ package kernel
 // apply in this order: Scale, Score, Softcap, ALiBi, Bias, Mask (see the
 // package documentation for the arithmetic).
 type Options struct {
-	// Scale multiplies the scores before the softmax; it must be finite. 0, the
-	// default, means float32(1/√D), D the head size of q. (Equal weights for
-	// all keys come from a q of zeros, not from a scale of 0.)
+	// Scale multiplies the scores before the softmax; it must be finite and not beyond
+	// ±2^127. 0, the default, means float32(1/√D), D the head size of q. (Equal
+	// weights for all keys come from a q of zeros, not from a scale of 0.)
 	Scale float32
 
 	// Mask hides keys from queries. The default hides none.
@@ -30,10 +30,10 @@ type Options struct {
 	QueryStart, KeyStart []int
 
 	// Softcap, if not 0, limits scores to ±Softcap by Softcap·tanh(score/Softcap),
-	// before anything is added to them (Gemma 2, Grok). It must be finite and ≥ 0.
+	// before anything is added to them (Gemma 2, Grok). It is from 2^-126 to 2^127.
 	Softcap float32
 
-	// ALiBi, if not nil, holds a finite slope for each of q's heads:
+	// ALiBi, if not nil, holds a slope up to ±2^127 for each of q's heads:
 	// slope·-|i-j|, i and j positions, is added to the scores (Press, Smith,
 	// Lewis: "Train Short, Test Long").
 	ALiBi []float32
@@ -46,8 +46,8 @@ type Options struct {
 
 	// Sinks, if not nil, holds a score for each of q's heads that takes part in
 	// the softmax like one more key without a value, so that weights sum up to
-	// less than 1 (StreamingLLM, gpt-oss). It is not scaled. -Inf is no sink;
-	// NaN and +Inf are errors.
+	// less than 1 (StreamingLLM, gpt-oss). It is up to ±2^127 and not scaled.
+	// -Inf is no sink.
 	Sinks []float32
 
 	// Dropout drops weights at random. The default drops none.

@@ -21,12 +21,14 @@ type Partials struct {
 	Max, Sum, Out []float32
 }
 
-// NewPartials allocates Partials of rows that have seen no key.
+// NewPartials allocates Partials of rows that have seen no key. The calls that
+// use them report a negative dimension.
 func NewPartials(blocks, batch, heads, queries, headSize int) *Partials {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
-	p.Max = make([]float32, p.rows())
-	p.Sum = make([]float32, p.rows())
-	p.Out = make([]float32, p.rows()*headSize)
+	rows := max(p.rows(), 0)
+	p.Max = make([]float32, rows)
+	p.Sum = make([]float32, rows)
+	p.Out = make([]float32, max(mulSat(rows, headSize), 0))
 	p.Reset()
 	return p
 }

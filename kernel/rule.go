@@ -120,6 +120,9 @@ func (r *rule) span(at place) span {
 func (r *rule) check(c *callShape) error {
 	switch r.kind {
 	case rulePrefix:
+		if len(r.ints) == 0 && c.batch > 0 {
+			return &ArgumentError{"Options.Mask", "no prefix", fmt.Sprintf("one for all batch rows or one for each: %d", c.batch)}
+		}
 		return checkPerBatch("Options.Mask", "prefix", r.ints, c.batch, 0, maxPosition)
 	case ruleKeyLengths:
 		return r.checkLengths("key", c.batch, c.keys)

@@ -32,6 +32,8 @@ func (s *blockSparse) check(c *callShape) error {
 	if s.query < 1 || s.key < 1 {
 		return &ArgumentError{"Options.Mask", fmt.Sprintf("blocks of %d queries and %d keys", s.query, s.key), "at least 1 of each"}
 	}
+	// Larger blocks than these mean the same, but overflow.
+	s.query, s.key = min(s.query, max(c.queries, 1)), min(s.key, max(c.keys, 1))
 	s.columns = ceilDiv(c.keys, s.key)
 	if want := mulSat(ceilDiv(c.queries, s.query), s.columns); len(s.keep) != want {
 		return &ArgumentError{"Options.Mask", fmt.Sprintf("a bitmap of %d blocks", len(s.keep)),

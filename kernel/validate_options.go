@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // validate reports the first option that does not fit the tensors, which fit
 // each other.
@@ -33,11 +30,11 @@ func (o *Options) validate(out, q, k, v *Tensor) error {
 }
 
 func (o *Options) checkNumbers() error {
-	if s := float64(o.Scale); math.IsNaN(s) || math.IsInf(s, 0) {
-		return &ArgumentError{"Options.Scale", fmt.Sprint(s), "a finite number, or 0 for 1/√D"}
+	if !scorable(o.Scale) {
+		return &ArgumentError{"Options.Scale", fmt.Sprint(o.Scale), "a finite number up to ±2^127, or 0 for 1/√D"}
 	}
-	if s := float64(o.Softcap); math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
-		return &ArgumentError{"Options.Softcap", fmt.Sprint(s), "a positive finite number, or 0 for none"}
+	if s := o.Softcap; s != 0 && !(s >= 0x1p-126 && scorable(s)) {
+		return &ArgumentError{"Options.Softcap", fmt.Sprint(s), "2^-126 to 2^127, or 0 for none"}
 	}
 	if r := o.Dropout.Rate; !(r >= 0 && r < 1) {
 		return &ArgumentError{"Options.Dropout.Rate", fmt.Sprint(r), "0 to below 1"}
@@ -51,6 +48,9 @@ func (o *Options) checkNumbers() error {
 	return nil
 }
 
+// scorable tells whether x is finite, also in the unit of base-2 exponentials.
+func scorable(x float32) bool { return x >= -0x1p127 && x <= 0x1p127 }
+
 func (o *Options) checkPositions(c *callShape) error {
 	if err := checkPerBatch("Options.QueryStart", "position", o.QueryStart, c.batch, 1-maxPosition, maxPosition-c.queries); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (o *Options) checkPositions(c *callShape) error {
 	if err := checkPerBatch("Options.KeyStart", "position", o.KeyStart, c.batch, 0, maxPosition-c.keys); err != nil {
 		return err
 	}
-	if n := len(o.Dropout.Sequences); n != 0 && n != c.batch {
+	if n := len(o.Dropout.Sequences); o.Dropout.Sequences != nil && n != c.batch {
 		return &ArgumentError{"Options.Dropout.Sequences", fmt.Sprintf("%d numbers", n), fmt.Sprintf("one per batch row: %d", c.batch)}
 	}
 	return nil
@@ -66,15 +66,15 @@ func (o *Options) checkPositions(c *callShape) error {
 
 func (o *Options) checkPerHead(c *callShape) error {
 	for i, values := range [...][]float32{o.ALiBi, o.Sinks} {
-		arg, want := "Options.ALiBi", "a finite number"
+		arg, want := "Options.ALiBi", "a finite number up to ±2^127"
 		if i == 1 {
-			arg, want = "Options.Sinks", "a finite number, or -Inf for none"
+			arg, want = "Options.Sinks", "a finite number up to ±2^127, or -Inf for none"
 		}
 		if values != nil && len(values) != c.heads {
 			return &ArgumentError{arg, fmt.Sprintf("%d numbers", len(values)), fmt.Sprintf("one for each of q's heads: %d", c.heads)}
 		}
 		for h, x := range values {
-			if x != x || math.IsInf(float64(x), 1) || i == 0 && math.IsInf(float64(x), -1) {
+			if !scorable(x) && (i == 0 || x != negInf[0]) {
 				return &ArgumentError{arg, fmt.Sprintf("%v for head %d", x, h), want}
 			}
 		}
