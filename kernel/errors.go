@@ -3,7 +3,31 @@ package kernel
 import "fmt"
 
 // ArgumentError reports an argument that a call cannot work with. The call has
-// changed nothing. Find it with errors.As.
+// changed nothing. Find it with errors.As. Nothing is ignored silently; what is
+// reported:
+//
+//   - a tensor with a negative dimension or stride, a head size below 1, a slice too
+//     short for its shape and strides, or sizes that overflow an int; int8 without
+//     scales or as a query, bias or output, and scales that do not fit;
+//   - tensors whose shapes do not fit each other, see [Attention];
+//   - an output two of whose elements share memory, or that shares memory with an
+//     input, an option or another output; LSE, Weights and Scores that are not
+//     float32;
+//   - a Scale, Softcap, ALiBi slope, sink or Dropout.Rate that is out of range or
+//     NaN, a ScoreStage that does not exist, negative Threads;
+//   - positions and prefixes that are neither one for all batch rows nor one for
+//     each, or out of range; another number of slopes or sinks than heads, of
+//     lengths or Dropout.Sequences than batch rows; lengths out of range;
+//   - a bias or a bool mask that neither fits the call's [B, H, Lq, Lk] nor
+//     broadcasts to it, or has more keys;
+//   - a Window with limits below -1; Segments with another number of ids than
+//     queries and keys, or ids of keys that decrease; a BlockSparse bitmap of
+//     another size, or of blocks of less than 1; more masks in an intersection than
+//     [Mask.And] allows;
+//   - for [AttentionPartials], [Accumulate] and [Merge]: Partials that are nil, have
+//     slices or a shape that do not fit, or share memory with anything else; a
+//     KeyStart that is no multiple of 256 or not the same for all batch rows;
+//     Sinks, LSE, Weights or Scores before the Merge.
 type ArgumentError struct {
 	Arg  string // the argument: "out", "q", "k", "v", "Options.Scale", ...
 	Got  string // what was given: shape and strides, length or value

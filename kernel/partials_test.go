@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 )
@@ -130,54 +129,6 @@ func samePartials(t *testing.T, model *model, p *Partials) {
 					sameRow(t, "out, "+at, p.Out[r*p.HeadSize:][:p.HeadSize], want.o)
 				}
 			}
-		}
-	}
-}
-
-func TestPartialErrors(t *testing.T) {
-	_, q, k, v := good()
-	lse := BHLD(make([]float32, 24), 2, 4, 3, 1)
-	fit := func() *Partials { return NewPartials(1, 2, 4, 3, 5) }
-	short := fit()
-	short.Sum = short.Sum[1:]
-	overlapping := fit()
-	overlapping.Sum = overlapping.Max
-	aliased := fit()
-	aliased.Out = v.f32[:len(aliased.Out)]
-	tests := []struct {
-		name, arg string
-		dst       *Partials
-		o         Options
-	}{
-		{"nil", "dst", nil, Options{}},
-		{"blocks", "dst", NewPartials(2, 2, 4, 3, 5), Options{}},
-		{"shape", "out", NewPartials(1, 2, 4, 2, 5), Options{}},
-		{"short", "dst", short, Options{}},
-		{"overlapping", "dst", overlapping, Options{}},
-		{"aliased", "dst", aliased, Options{}},
-		{"start", "Options.KeyStart", fit(), Options{KeyStart: []int{255}}},
-		{"starts", "Options.KeyStart", fit(), Options{KeyStart: []int{256, 512}}},
-		{"sinks", "Options.Sinks", fit(), Options{Sinks: make([]float32, 4)}},
-		{"LSE", "Options.LSE", fit(), Options{LSE: lse}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			for _, f := range []func(*Partials, Tensor, Tensor, Tensor, Options) error{AttentionPartials, Accumulate} {
-				var err *ArgumentError
-				if got := f(test.dst, q, k, v, test.o); !errors.As(got, &err) || err.Arg != test.arg {
-					t.Errorf("got %v, want an ArgumentError about %s", got, test.arg)
-				}
-			}
-		})
-	}
-	out := BHLD(make([]float32, 120), 2, 4, 3, 5)
-	for name, err := range map[string]error{
-		"parts": Merge(out, []Partials{*NewPartials(1, 2, 4, 3, 6)}, MergeOptions{}),
-		"out":   Merge(Tensor{}, []Partials{*fit()}, MergeOptions{}),
-	} {
-		var arg *ArgumentError
-		if !errors.As(err, &arg) || arg.Arg != name {
-			t.Errorf("Merge: got %v, want an ArgumentError about %s", err, name)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (o *Options) validate(out, q, k, v *Tensor) error {
 		return err
 	}
 	if o.Bias.isSet() {
-		if o.Bias.dtype == Int8 {
+		if o.Bias.dtype == Int8 || o.Bias.scales != nil {
 			return &ArgumentError{"Options.Bias", o.Bias.describe(), wantFloats}
 		}
 		if err := o.Bias.checkBroadcast("Options.Bias", o.Bias.len(), &c); err != nil {
