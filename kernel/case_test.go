@@ -35,6 +35,7 @@ type attnCase struct {
 	scale                    float32
 	mask                     Mask
 	layout                   layout
+	types                    callTypes
 	seed                     uint64
 }
 
@@ -75,18 +76,23 @@ func filled(n int, x float32) []float32 {
 	return s
 }
 
-// rowOf returns row (b, h, l) of t.
+// rowOf returns row (b, h, l) of t, a copy if that is not of float32.
 func rowOf(t *Tensor, b, h, l int) []float32 {
+	if t.dtype != Float32 {
+		wide := t.widened()
+		return rowOf(&wide, b, h, l)
+	}
 	at := t.at(b, h, l)
 	return t.f32[at : at+t.shape[3]]
 }
 
-// eachRow calls f for every row of t.
+// eachRow calls f for every row of t, or with copies as rowOf has them.
 func eachRow(t *Tensor, f func(b, h, l int, row []float32)) {
+	wide := t.widened()
 	for b := range t.shape[0] {
 		for h := range t.shape[1] {
 			for l := range t.shape[2] {
-				f(b, h, l, rowOf(t, b, h, l))
+				f(b, h, l, rowOf(&wide, b, h, l))
 			}
 		}
 	}
@@ -125,7 +131,7 @@ const canary = 12345.5
 // run runs the case and returns out; the test fails if out's gaps were touched.
 func (c attnCase) run(t *testing.T, q, k, v Tensor, opts Options) Tensor {
 	t.Helper()
-	out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
+	out := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
 	opts.Scale, opts.Mask = c.scale, c.mask
 	if err := Attention(out, q, k, v, opts); err != nil {
 		t.Fatalf("%v: %v", c, err)
@@ -137,16 +143,17 @@ func (c attnCase) run(t *testing.T, q, k, v Tensor, opts Options) Tensor {
 // checkGaps fails if an element of out's slice that belongs to no row changed.
 func checkGaps(t *testing.T, out *Tensor) {
 	t.Helper()
-	inRow := make([]bool, len(out.f32))
+	inRow := make([]bool, out.len())
 	eachRow(out, func(b, h, l int, row []float32) {
 		at := out.at(b, h, l)
 		for i := range row {
 			inRow[at+i] = true
 		}
 	})
-	for i, x := range out.f32 {
-		if !inRow[i] && x != canary {
-			t.Fatalf("element %d, in a gap, was overwritten with %v", i, x)
+	untouched := BHLD([]float32{canary}, 1, 1, 1, 1).as(out.dtype)
+	for i := range inRow {
+		if !inRow[i] && out.bits(i) != untouched.bits(0) {
+			t.Fatalf("element %d, in a gap, was overwritten with %#x", i, out.bits(i))
 		}
 	}
 }
@@ -154,18 +161,17 @@ func checkGaps(t *testing.T, out *Tensor) {
 // same fails unless a and b hold the same bits.
 func same(t *testing.T, what string, a, b *Tensor) {
 	t.Helper()
-	if a.shape != b.shape {
-		t.Fatalf("%s: shapes %v and %v", what, a.shape, b.shape)
+	if a.shape != b.shape || a.dtype != b.dtype {
+		t.Fatalf("%s: %v %v and %v %v", what, a.dtype, a.shape, b.dtype, b.shape)
 	}
-	eachRow(a, func(bb, h, l int, row []float32) {
+	wide, want := a.widened(), b.widened()
+	eachRow(&wide, func(bb, h, l int, row []float32) {
 		if t.Failed() {
 			return
 		}
-		want := rowOf(b, bb, h, l)
 		for e := range row {
-			if math.Float32bits(row[e]) != math.Float32bits(want[e]) {
-				t.Errorf("%s: [%d %d %d %d] is %v (%08x), want %v (%08x)", what, bb, h, l, e,
-					row[e], math.Float32bits(row[e]), want[e], math.Float32bits(want[e]))
+			if x, y := a.bits(a.at(bb, h, l)+e), b.bits(b.at(bb, h, l)+e); x != y {
+				t.Errorf("%s: [%d %d %d %d] is %v (%#x), want %v (%#x)", what, bb, h, l, e, row[e], x, rowOf(&want, bb, h, l)[e], y)
 				return
 			}
 		}
@@ -181,5 +187,5 @@ func (c attnCase) contract(q, k, v Tensor) Tensor {
 	out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
 	ref := newModel(q, k, v, &Options{Scale: c.scale, Mask: c.mask})
 	eachRow(&out, func(b, h, i int, row []float32) { copy(row, ref.row(b, h, i).out) })
-	return out
+	return out.as(c.types.out)
 }

@@ -10,7 +10,8 @@ import (
 // row and key by key, with all options: no panels, no tiles, no lanes, no
 // spans.
 type model struct {
-	q, k, v Tensor
+	q, k, v Tensor // widened, as is
+	bias    Tensor
 	o       *Options
 	group   int
 }
@@ -28,7 +29,7 @@ type modelBlock struct {
 }
 
 func newModel(q, k, v Tensor, o *Options) *model {
-	return &model{q: q, k: k, v: v, o: o, group: max(1, q.shape[1]) / max(1, k.shape[1])}
+	return &model{q: q.widened(), k: k.widened(), v: v.widened(), bias: o.Bias.widened(), o: o, group: max(1, q.shape[1]) / max(1, k.shape[1])}
 }
 
 // row computes row (b, h, i).
@@ -103,7 +104,7 @@ func (r *model) added(b, h, i, j int, s float32) float32 {
 		distance := each(r.o.QueryStart, b) + i - each(r.o.KeyStart, b) - j
 		s = fallback.FMA(log2Units(r.o.ALiBi[h]), -float32(max(distance, -distance)), s)
 	}
-	if t := &r.o.Bias; t.isSet() {
+	if t := &r.bias; t.isSet() {
 		if j >= t.shape[3] {
 			return negInf[0]
 		}

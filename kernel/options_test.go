@@ -32,6 +32,12 @@ var optionShapes = []attnCase{
 	{b: 2, h: 2, hkv: 1, lq: 9, lk: 1, d: 1, dv: 1},
 }
 
+// optionTypes are element types of a case and, q's, of its bias.
+var optionTypes = []callTypes{
+	{}, {Float16, Float16, Float16, Float16}, {BFloat16, BFloat16, BFloat16, BFloat16},
+	{Float32, Int8, Float16, BFloat16}, {Float16, Float32, Int8, Float32},
+}
+
 func (c *optionCase) level(name string) int { return c.levels[factor(name)] }
 
 func factor(name string) int {
@@ -47,6 +53,7 @@ func newOptionCase(seed uint64, levels []int) *optionCase {
 	c := &optionCase{r: rng(seed), levels: levels}
 	c.attnCase = optionShapes[c.level("shape")]
 	c.seed = seed
+	c.types = optionTypes[seed%uint64(len(optionTypes))]
 	return c
 }
 
@@ -296,23 +303,31 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 func testOptionCase(t *testing.T, c *optionCase) {
 	q, k, v := c.inputs()
 	o := c.options()
+	c.poison(newModel(q, k, v, &o))
+	q, k, v = c.typed(q, k, v)
+	if o.Bias.isSet() {
+		o.Bias = o.Bias.as(c.types.q)
+	}
 	ref := newModel(q, k, v, &o)
-	c.poison(ref)
 	c.outputs(&o)
 	rows := map[[3]int]modelRow{}
 	want := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	eachRow(&want, func(b, h, i int, row []float32) { rows[[3]int{b, h, i}] = ref.row(b, h, i) })
+	eachRow(&want, func(b, h, i int, row []float32) {
+		rows[[3]int{b, h, i}] = ref.row(b, h, i)
+		copy(row, rows[[3]int{b, h, i}].out)
+	})
+	want = want.as(c.types.out)
 	eachTier(t, func(t *testing.T, tier *tier) {
 		o.Tier = tier.name
 		c.outputs(&o)
-		out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
+		out := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
 		if err := Attention(out, q, k, v, o); err != nil {
 			t.Fatal(err)
 		}
+		same(t, fmt.Sprintf("levels %v", c.levels), &out, &want)
 		eachRow(&out, func(b, h, i int, row []float32) {
 			want := rows[[3]int{b, h, i}]
 			at := fmt.Sprintf("levels %v [%d %d %d]", c.levels, b, h, i)
-			sameRow(t, "out "+at, row, want.out)
 			if o.LSE.isSet() {
 				sameRow(t, "LSE "+at, rowOf(&o.LSE, b, h, i), []float32{want.lse})
 				sameRow(t, "weights "+at, rowOf(&o.Weights, b, h, i), want.weights)

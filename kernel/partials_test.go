@@ -36,20 +36,21 @@ func TestPartials(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			q, k, v := c.inputs()
 			o := c.options()
+			c.poison(newModel(q, k, v, &o))
+			q, k, v = c.typed(q, k, v)
 			model := newModel(q, k, v, &o)
-			c.poison(model)
 			sinks := filled(c.h, 0.5)
 			eachTier(t, func(t *testing.T, tier *tier) {
 				o.Tier = tier.name
 				whole := o
 				whole.Sinks, whole.LSE = sinks, c.tensor(c.b, c.h, c.lq, 1, canary)
-				want := c.tensor(c.b, c.h, c.lq, c.dv, canary)
+				want := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
 				if err := Attention(want, q, k, v, whole); err != nil {
 					t.Fatal(err)
 				}
 				check := func(what string, parts ...Partials) {
 					t.Helper()
-					out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary), c.tensor(c.b, c.h, c.lq, 1, canary)
+					out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), c.tensor(c.b, c.h, c.lq, 1, canary)
 					if err := Merge(out, parts, MergeOptions{Sinks: sinks, LSE: lse, Tier: tier.name}); err != nil {
 						t.Fatal(err)
 					}
@@ -83,8 +84,17 @@ func shiftable(o *Options) bool {
 }
 
 func part(t Tensor, lo, hi int) Tensor {
-	t.f32 = t.f32[t.at(0, 0, lo):]
-	t.shape[2] = hi - lo
+	shape, at := [4]int{t.shape[0], t.shape[1], hi - lo, t.shape[3]}, t.at(0, 0, lo)
+	switch t.dtype {
+	case Int8:
+		scales := part(*t.scales, lo, hi)
+		return Strided(t.i8()[at:], shape, t.stride).Scaled(&scales)
+	case Float16, BFloat16:
+		t.other = sliceOf(t.u16()[at:])
+	default:
+		t.f32 = t.f32[at:]
+	}
+	t.shape = shape
 	return t
 }
 

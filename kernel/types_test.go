@@ -1,0 +1,239 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+// A callTypes says what the elements of a call's tensors are.
+type callTypes struct{ q, k, v, out DType }
+
+func (c callTypes) String() string { return fmt.Sprintf("%v,%v,%v→%v", c.q, c.k, c.v, c.out) }
+
+// allTypes are all that a call may have.
+func allTypes() (list []callTypes) {
+	floats, all := []DType{Float32, Float16, BFloat16}, []DType{Float32, Float16, BFloat16, Int8}
+	for _, q := range floats {
+		for _, k := range all {
+			for _, v := range all {
+				for _, out := range floats {
+					list = append(list, callTypes{q, k, v, out})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// typed converts a case's inputs to its types.
+func (c attnCase) typed(q, k, v Tensor) (tq, tk, tv Tensor) {
+	return q.as(c.types.q), k.as(c.types.k), v.as(c.types.v)
+}
+
+// as converts a float32 tensor with all of its memory, gaps included. Int8 is
+// not the nearest number but one that keeps what is NaN or infinite.
+func (t Tensor) as(dtype DType) Tensor {
+	switch dtype {
+	case Float16:
+		data := make([]F16, len(t.f32))
+		for i, x := range t.f32 {
+			data[i] = ToF16(x)
+		}
+		return Strided(data, t.shape, t.stride)
+	case BFloat16:
+		data := make([]BF16, len(t.f32))
+		for i, x := range t.f32 {
+			data[i] = ToBF16(x)
+		}
+		return Strided(data, t.shape, t.stride)
+	case Int8:
+		return t.asInt8()
+	}
+	return t
+}
+
+// asInt8 gives every row as many scales as divide it, with a gap behind them.
+func (t Tensor) asInt8() Tensor {
+	b, h, l, d := t.shape[0], t.shape[1], t.shape[2], t.shape[3]
+	groups := 1
+	for _, n := range []int{2, 3, 4} {
+		if d%n == 0 {
+			groups = n
+		}
+	}
+	data := make([]int8, len(t.f32))
+	for i := range data {
+		data[i] = 0x55
+	}
+	rows := groups + 2
+	scales := Strided(filled(b*h*l*rows, nan32), [4]int{b, h, l, groups}, [3]int{h * l * rows, l * rows, rows})
+	eachRow(&t, func(b, h, l int, row []float32) {
+		at, s := t.at(b, h, l), rowOf(&scales, b, h, l)
+		fill(s, 0x1.9p-6+0x1p-20*float32(at%1000))
+		for e, x := range row {
+			if scale := &s[e*groups/d]; x-x != 0 {
+				*scale = x
+			} else {
+				data[at+e] = int8(min(max(math.RoundToEven(float64(x)*40), -128), 127))
+			}
+		}
+	})
+	return Strided(data, t.shape, t.stride).Scaled(&scales)
+}
+
+// widened is the same tensor in float32, by the definition.
+func (t Tensor) widened() Tensor {
+	if t.dtype == Float32 {
+		return t
+	}
+	wide := Strided(filled(t.len(), nan32), t.shape, t.stride)
+	eachRow(&wide, func(b, h, l int, row []float32) {
+		at := t.at(b, h, l)
+		for e := range row {
+			switch t.dtype {
+			case Float16:
+				row[e] = F16(t.u16()[at+e]).Float32()
+			case BFloat16:
+				row[e] = BF16(t.u16()[at+e]).Float32()
+			case Int8:
+				s := t.scales
+				row[e] = float32(t.i8()[at+e]) * s.f32[s.at(b, h, l)+e*s.shape[3]/t.shape[3]]
+			}
+		}
+	})
+	return wide
+}
+
+// bits returns the bits of the element at an index of the slice.
+func (t *Tensor) bits(at int) uint32 {
+	switch t.dtype {
+	case Float32:
+		return math.Float32bits(t.f32[at])
+	case Int8:
+		return uint32(uint8(t.i8()[at]))
+	}
+	return uint32(t.u16()[at])
+}
+
+// TestTypes compares calls of all types with the contract, which is computed with
+// the widened numbers and rounded in the end, and with the same call in float32.
+func TestTypes(t *testing.T) {
+	shapes := []attnCase{
+		{b: 1, h: 2, hkv: 1, lq: 5, lk: 300, d: 9, dv: 7},
+		{b: 2, h: 4, hkv: 2, lq: 70, lk: 37, d: 16, dv: 40, mask: Causal(-9), layout: gaps},
+		{b: 1, h: 3, hkv: 3, lq: 1, lk: 515, d: 8, dv: 20, layout: tokenMajor},
+		{b: 1, h: 2, hkv: 1, lq: 130, lk: 530, d: 12, dv: 3, mask: Window(90, -1).And(Causal(400)), layout: gaps},
+		{b: 3, h: 1, hkv: 1, lq: 17, lk: 260, d: 1, dv: 1, mask: KeyLengths([]int{260, 0, 257})},
+		{b: 1, h: 1, hkv: 1, lq: 1, lk: 5, d: 60000, dv: 2}, // rows in several calls
+		{b: 1, h: 2, hkv: 2, lq: 33, lk: 40, d: 64, dv: 128},
+	}
+	for n, types := range allTypes() {
+		c := shapes[n%len(shapes)]
+		c.types, c.seed = types, uint64(n)
+		if testing.Short() && n%4 != 0 {
+			continue
+		}
+		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
+			q, k, v := c.inputs()
+			if n%3 == 0 {
+				fuzzPoison(rng(n), q, k, v)
+			}
+			q, k, v = c.typed(q, k, v)
+			want := c.contract(q, k, v)
+			plain := c
+			plain.types = callTypes{}
+			eachTier(t, func(t *testing.T, tier *tier) {
+				wide := plain.run(t, q.widened(), k.widened(), v.widened(), Options{Tier: tier.name}).as(types.out)
+				same(t, "float32, then rounded", &wide, &want)
+				for _, threads := range []int{1, 3} {
+					got := c.run(t, q, k, v, Options{Tier: tier.name, Threads: threads})
+					same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+				}
+			})
+		})
+	}
+}
+
+// TestWideRows: rows that are there are not widened again, and rows that nobody
+// asked for are not touched.
+func TestWideRows(t *testing.T) {
+	const d = 3
+	x := BHLD(make([]BF16, 2*300*d), 1, 2, 300, d)
+	for i := range x.u16() {
+		x.u16()[i] = uint16(ToBF16(float32(i / d % 128)))
+	}
+	eachTier(t, func(t *testing.T, tier *tier) {
+		var w wideRows
+		w.fit(&x)
+		for _, step := range []struct {
+			h, lo, n int
+			have     span
+		}{
+			{0, 0, 4, span{0, 4}}, {0, 4, 2, span{0, 6}}, {0, 2, 3, span{0, 6}}, {0, 5, 3, span{0, 8}},
+			{0, 10, 2, span{10, 12}}, {0, 9, 1, span{9, 10}}, {0, 10, 255, span{9, 265}}, {0, 265, 35, span{265, 300}},
+			{1, 265, 35, span{265, 300}}, {1, 299, 1, span{265, 300}}, {1, 0, 256, span{0, 256}},
+		} {
+			rows, stride := w.of(tier, &x, unit{0, step.h}, step.lo, step.n)
+			if w.have != step.have || stride != d || len(rows) != step.n*d {
+				t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, w.have, len(rows), stride)
+			}
+			for i, got := range rows {
+				if want := float32((step.h*300 + step.lo + i/d) % 128); got != want {
+					t.Fatalf("%+v: element %d is %v, want %v", step, i, got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestTypesBroadcast: strides of 0, for elements and scales, mean what they mean
+// for float32.
+func TestTypesBroadcast(t *testing.T) {
+	const l, d = 20, 8
+	r := rng(3)
+	floats := filled(l*d, 0)
+	r.fill(floats)
+	ints := make([]int8, l*d)
+	for i := range ints {
+		ints[i] = int8(r.next())
+	}
+	one := Strided([]float32{0.03}, [4]int{2, 3, 100, 1}, [3]int{0, 0, 0}) // longer than the elements
+	q := Strided(floats, [4]int{2, 3, 4, d}, [3]int{0, 0, d})
+	k := Strided(ints, [4]int{2, 3, l, d}, [3]int{0, 0, d}).Scaled(&one)
+	c := attnCase{b: 2, h: 3, hkv: 3, lq: 4, lk: l, d: d, dv: d}
+	want := c.contract(q, k, k)
+	eachTier(t, func(t *testing.T, tier *tier) {
+		got := c.run(t, q, k, k, Options{Tier: tier.name})
+		same(t, "broadcast", &got, &want)
+	})
+}
+
+// TestTypesNaN: a row of NaN is the type's own, whatever NaN came in, also where
+// only hidden values are NaN or infinite and rows are done again.
+func TestTypesNaN(t *testing.T) {
+	for n, types := range allTypes() {
+		if testing.Short() && n%3 != 0 {
+			continue
+		}
+		c := attnCase{b: 1, h: 2, hkv: 1, lq: 30, lk: 290, d: 8, dv: 12, mask: Causal(260), types: types, seed: uint64(n), layout: layout(n) % layouts}
+		q, k, v := c.inputs()
+		for j := 280; j < c.lk; j++ { // seen by the last rows alone
+			fill(rowOf(&v, 0, 0, j), []float32{nan32, inf32, math.Float32frombits(0xff800001)}[j%3])
+		}
+		q, k, v = c.typed(q, k, v)
+		want := c.contract(q, k, v)
+		eachTier(t, func(t *testing.T, tier *tier) {
+			got := c.run(t, q, k, v, Options{Tier: tier.name})
+			same(t, types.String(), &got, &want)
+			nan := map[DType]uint32{Float32: 0x7fc00000, Float16: 0x7e00, BFloat16: 0x7fc0}[types.out]
+			last := rowOf(&got, 0, 0, c.lq-1)
+			if first := rowOf(&got, 0, 0, 0); first[0] != first[0] || last[0] == last[0] {
+				t.Fatalf("%v: rows start with %v and %v, want a number and NaN", types, first[0], last[0])
+			}
+			if x := got.bits(got.at(0, 0, c.lq-1)); x != nan {
+				t.Fatalf("%v: NaN is %#x, want %#x", types, x, nan)
+			}
+		})
+	}
+}
