@@ -32,11 +32,19 @@ func goldenCases() map[string]attnCase {
 		"flat":         {b: 1, h: 1, hkv: 1, lq: 17, lk: 512, d: 8, dv: 8, scale: 1.0 / (1 << 20), seed: 110},
 		"negative":     {b: 1, h: 2, hkv: 1, lq: 50, lk: 50, d: 8, dv: 8, scale: -0.5, mask: Causal(-7), seed: 111},
 		"tiny-numbers": {b: 1, h: 1, hkv: 1, lq: 18, lk: 30, d: 6, dv: 6, seed: 112},
+
+		"float16":   {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: Causal(230), seed: 121, types: callTypes{Float16, Float16, Float16, Float16}},
+		"bfloat16":  {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: Causal(230), seed: 121, types: callTypes{BFloat16, BFloat16, BFloat16, BFloat16}},
+		"int8":      {b: 1, h: 4, hkv: 2, lq: 3, lk: 515, d: 64, dv: 64, seed: 122, types: callTypes{Float32, Int8, Int8, Float32}},
+		"int8-rows": {b: 2, h: 2, hkv: 1, lq: 33, lk: 40, d: 13, dv: 7, seed: 123, types: callTypes{BFloat16, Int8, Int8, Float16}},
+		"mixed":     {b: 1, h: 2, hkv: 2, lq: 1, lk: 777, d: 20, dv: 36, seed: 124, types: callTypes{Float16, Int8, BFloat16, BFloat16}},
+		"range":     {b: 1, h: 2, hkv: 1, lq: 40, lk: 40, d: 8, dv: 20, mask: Causal(0), seed: 125, types: callTypes{Float32, Float32, Float32, Float16}},
 	}
 }
 
 // goldenInputs are the case's inputs; those of tiny-numbers are scaled down so
-// that products and outputs are subnormal.
+// that products and outputs are subnormal, and the values of range reach from
+// below the smallest float16 to beyond the largest.
 func goldenInputs(name string, c attnCase) (q, k, v Tensor) {
 	q, k, v = c.inputs()
 	if name == "tiny-numbers" {
@@ -46,7 +54,14 @@ func goldenInputs(name string, c attnCase) (q, k, v Tensor) {
 			}
 		}
 	}
-	return q, k, v
+	if name == "range" {
+		eachRow(&v, func(_, _, j int, row []float32) {
+			for e := range row {
+				row[e] *= float32(math.Ldexp(1, 4*(e%12)-27))
+			}
+		})
+	}
+	return c.typed(q, k, v)
 }
 
 // hash is the sha256 of the bits in the order [B, H, L, D], little endian.

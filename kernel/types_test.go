@@ -1,8 +1,11 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -116,6 +119,14 @@ func (t *Tensor) bits(at int) uint32 {
 	return uint32(t.u16()[at])
 }
 
+func (t *Tensor) allBits() []uint32 {
+	all := make([]uint32, t.len())
+	for i := range all {
+		all[i] = t.bits(i)
+	}
+	return all
+}
+
 // TestTypes compares calls of all types with the contract, which is computed with
 // the widened numbers and rounded in the end, and with the same call in float32.
 func TestTypes(t *testing.T) {
@@ -153,6 +164,128 @@ func TestTypes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTypeErrors: what does not fit is named, and nothing is written.
+func TestTypeErrors(t *testing.T) {
+	shared := make([]float32, 400)
+	ints, halves := make([]int8, 400), make([]F16, 400)
+	fit := func() Tensor { return BHLD(shared, 2, 2, 7, 1) }
+	for _, test := range []struct {
+		name, arg, want string
+		call            func(out, q, k, v *Tensor, o *Options)
+	}{
+		{"q of int8", "q", "bfloat16", func(_, q, _, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 4, 3, 1)
+			*q = BHLD(ints, 2, 4, 3, 6).Scaled(&s)
+		}},
+		{"out of int8", "out", "bfloat16", func(out, _, _, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 4, 3, 1)
+			*out = BHLD(ints, 2, 4, 3, 5).Scaled(&s)
+		}},
+		{"bias of int8", "Options.Bias", "bfloat16", func(_, _, _, _ *Tensor, o *Options) { o.Bias = BHLD(ints, 1, 1, 3, 7) }},
+		{"LSE of float16", "Options.LSE", "float32", func(_, _, _, _ *Tensor, o *Options) { o.LSE = BHLD(halves, 2, 4, 3, 1) }},
+		{"no scales", "k", "Tensor.Scaled", func(_, _, k, _ *Tensor, _ *Options) { *k = BHLD(ints, 2, 2, 7, 6) }},
+		{"scales for float16", "k", "int8, as it has scales", func(_, _, k, _ *Tensor, _ *Options) { s := fit(); *k = BHLD(halves, 2, 2, 7, 6).Scaled(&s) }},
+		{"scales of float16", "the scales of k", "want float32", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(halves, 2, 2, 7, 1)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"scales too short", "the scales of v", "28 elements", func(_, _, _, v *Tensor, _ *Options) {
+			s := BHLD(shared[:27], 2, 2, 7, 1)
+			*v = BHLD(ints, 2, 2, 7, 5).Scaled(&s)
+		}},
+		{"scales of another batch", "the scales of k", "batch 2", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 3, 2, 7, 1)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"scales of other heads", "the scales of k", "2 heads", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 1, 7, 1)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"fewer scales than keys", "the scales of k", "length 7", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 2, 6, 1)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"groups do not divide", "the scales of k", "divides the head size 6", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 2, 7, 4)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"more groups than elements", "the scales of k", "divides", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 2, 7, 12)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"no groups", "the scales of k", "at least 1", func(_, _, k, _ *Tensor, _ *Options) {
+			s := BHLD(shared, 2, 2, 7, 0)
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"zero Tensor of scales", "the scales of k", "at least 1", func(_, _, k, _ *Tensor, _ *Options) { *k = BHLD(ints, 2, 2, 7, 6).Scaled(new(Tensor)) }},
+		{"scales with a negative stride", "the scales of k", "negative stride", func(_, _, k, _ *Tensor, _ *Options) {
+			s := Strided(shared, [4]int{2, 2, 7, 1}, [3]int{14, 7, -1})
+			*k = BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"int8 too short", "k", "168 elements", func(_, _, k, _ *Tensor, _ *Options) { s := fit(); *k = BHLD(ints[:167], 2, 2, 7, 6).Scaled(&s) }},
+		{"float16 too short", "v", "float16", func(_, _, _, v *Tensor, _ *Options) { *v = BHLD(halves[:139], 2, 2, 7, 5) }},
+		{"out is the scales", "out", "overlaps the scales of v", func(out, _, _, v *Tensor, _ *Options) {
+			s := fit()
+			*v = BHLD(ints, 2, 2, 7, 5).Scaled(&s)
+			*out = BHLD(shared[27:], 2, 4, 3, 5)
+		}},
+		{"out is q in float16", "out", "overlaps q", func(out, q, _, _ *Tensor, _ *Options) {
+			*out, *q = BHLD(halves[143:], 2, 4, 3, 5), BHLD(halves, 2, 4, 3, 6)
+		}},
+	} {
+		out, q, k, v := good()
+		var o Options
+		test.call(&out, &q, &k, &v, &o)
+		before := out.allBits()
+		err := Attention(out, q, k, v, o)
+		var arg *ArgumentError
+		if !errors.As(err, &arg) || arg.Arg != test.arg || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want an ArgumentError about %s that says %q", test.name, err, test.arg, test.want)
+		}
+		if !slices.Equal(out.allBits(), before) {
+			t.Errorf("%s: out was overwritten", test.name)
+		}
+	}
+}
+
+// TestTypesTouch: tensors may lie side by side in one memory, whatever their types.
+func TestTypesTouch(t *testing.T) {
+	_, q, k, v := good()
+	halves := make([]BF16, 264)
+	if err := Attention(BHLD(halves[144:], 2, 4, 3, 5), BHLD(halves, 2, 4, 3, 6), k, v, Options{}); err != nil {
+		t.Error(err)
+	}
+	shared := make([]float32, 148)
+	scales := BHLD(shared, 2, 2, 7, 1)
+	k = BHLD(make([]int8, 168), 2, 2, 7, 6).Scaled(&scales)
+	if err := Attention(BHLD(shared[28:], 2, 4, 3, 5), q, k, v, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTypesNoAllocations: a warm call allocates nothing, nor do the constructors
+// but for scales that nobody keeps.
+func TestTypesNoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	const h, l, d = 2, 300, 32
+	halves, wide, ints := make([]F16, h*l*d), make([]BF16, h*l*d), make([]int8, h*l*d)
+	out := make([]F16, h*l*d)
+	scales := BHLD(make([]float32, h*l), 1, h, l, 1)
+	eachTier(t, func(t *testing.T, tier *tier) {
+		o := Options{Tier: tier.name, Threads: 2}
+		if n := testing.AllocsPerRun(repeats(20), func() {
+			err := Attention(BLHD(out, 1, l, h, d), BHLD(halves, 1, h, l, d), BHLD(ints, 1, h, l, d).Scaled(&scales), BHLD(wide, 1, h, l, d), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations per call", n)
+		}
+	})
 }
 
 // TestWideRows: rows that are there are not widened again, and rows that nobody

@@ -131,6 +131,9 @@ func checkOverlap(name string, t, q, k, v *Tensor, o *Options, others []Tensor) 
 		if t.overlaps(in) {
 			return &ArgumentError{name, "memory that overlaps " + names[i], "a range of memory of its own"}
 		}
+		if in.scales != nil && t.overlaps(in.scales) {
+			return &ArgumentError{name, "memory that overlaps the scales of " + names[i], "a range of memory of its own"}
+		}
 	}
 	for i := range others {
 		if t.overlaps(&others[i]) {
@@ -143,11 +146,8 @@ func checkOverlap(name string, t, q, k, v *Tensor, o *Options, others []Tensor) 
 // flat is a view of a slice.
 func flat(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
 
-// overlaps tells whether an output shares memory with another tensor.
-func (t *Tensor) overlaps(u *Tensor) bool {
-	written := t.memory()
-	return written.overlaps(u.memory()) || u.scales != nil && written.overlaps(u.scales.memory())
-}
+// overlaps tells whether two tensors share memory.
+func (t *Tensor) overlaps(u *Tensor) bool { return t.memory().overlaps(u.memory()) }
 
 // validateMerge reports the first argument of Merge that does not fit.
 func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
