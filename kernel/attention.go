@@ -16,9 +16,12 @@ const blockKeys = 256
 //	out [B, H, Lq, Dv]    is overwritten; from its first element to its last
 //	                      it shares no memory with the others
 //
+// Each may have its own element type; q and out are not int8. Computed is in
+// float32.
+//
 // Any D and Dv ≥ 1 and any other dimension ≥ 0 is valid. A row that sees no key
 // is zeros; a NaN that a row can see, or that arises in it, makes the whole row
-// the NaN 0x7FC00000.
+// NaN, with the same bits always.
 //
 // A row's bits depend on that row, on the keys and values it sees and on the
 // scale, and on nothing else: not on tier, threads, batch or tiling (see the

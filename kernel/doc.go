@@ -19,6 +19,11 @@
 // rounds for itself. Constants are given as bits. Derived constants are computed
 // in binary64 and rounded to binary32 once.
 //
+// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is
+// exact; one of int8 is float32(element)·scale, rounded. out is rounded to its own
+// type last of all, to nearest, ties to even, beyond the largest number to
+// infinity.
+//
 //	c    = float32(float64(scale)·log2 e)      scale: a float32, default float32(1/sqrt(float64(D)))
 //	q̂[d] = q[d]·c
 //	s[j] = fma chain over d = 0..D-1, ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
@@ -71,7 +76,7 @@
 // A row that sees no key is zeros, by select, its weights too; its LSE is -Inf, or the
 // sink's. A NaN in a visible score or value,
 // and any other NaN that arises from visible ones (a score of +Inf, 0·Inf),
-// makes the whole row the NaN 0x7FC00000, its LSE too, and its weights if l is NaN.
+// makes the whole row the NaN 0x7FC00000 (0x7E00 in binary16, 0x7FC0 in bfloat16), its LSE too, and its weights if l is NaN.
 // Scores that are NaN are this one. Hidden keys and values never matter,
 // even if they are NaN or Inf.
 //

@@ -101,6 +101,38 @@ func ExampleMask_And() {
 	// Output: [0 1 2 3 0 1 1 1] <nil>
 }
 
+// A cache of int8 elements, each row with one scale, and queries and outputs in
+// float16. The scales' tensor is made once, for all that the cache has room for.
+func ExampleTensor_Scaled() {
+	const batch, heads, capacity, d = 1, 1, 100, 4
+	keys, values := make([]int8, capacity*d), make([]int8, capacity*d)
+	keyScale, valueScale := make([]float32, capacity), make([]float32, capacity)
+	keyScales := kernel.BHLD(keyScale, batch, heads, capacity, 1)
+	valueScales := kernel.BHLD(valueScale, batch, heads, capacity, 1)
+
+	// Two tokens come in: quantise their keys and values.
+	const length = 2
+	k := []float32{0, 0, 0, 0, 8, 0, 0, 0}
+	v := []float32{1, 2, 3, 4, 127, 64, -127, 0}
+	fmt.Println(kernel.QuantizeInt8(keys[:length*d], keyScale[:length], k, d))
+	fmt.Println(kernel.QuantizeInt8(values[:length*d], valueScale[:length], v, d))
+
+	q := []kernel.F16{kernel.ToF16(900), 0, 0, 0}
+	out := make([]kernel.F16, d)
+	err := kernel.Attention(
+		kernel.BHLD(out, batch, heads, 1, d),
+		kernel.BHLD(q, batch, heads, 1, d),
+		kernel.BHLD(keys, batch, heads, length, d).Scaled(&keyScales),
+		kernel.BHLD(values, batch, heads, length, d).Scaled(&valueScales),
+		kernel.Options{})
+	fmt.Println(out[0].Float32(), out[1].Float32(), out[2].Float32(), out[3].Float32(), err)
+
+	// Output:
+	// <nil>
+	// <nil>
+	// 127 64 -127 0 <nil>
+}
+
 // The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
 // it lies; the result is laid out as the next projection reads it.
 func ExamplePackedQKV() {
