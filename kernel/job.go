@@ -24,9 +24,11 @@ func (p *problem) next(u unit) unit {
 // rows is the number of query rows of a unit.
 func (p *problem) rows() int { return p.group * p.q.shape[2] }
 
+// keys is the number of keys of the longest batch row.
 func (p *problem) keys() int { return p.k.shape[2] }
-func (p *problem) d() int    { return p.q.shape[3] }
-func (p *problem) dv() int   { return p.v.shape[3] }
+
+func (p *problem) d() int  { return p.q.shape[3] }
+func (p *problem) dv() int { return p.v.shape[3] }
 
 // A job is a problem on its way: cut into tasks for a crew. Jobs are recycled with
 // all they need, so that a call allocates nothing.

@@ -95,9 +95,11 @@ func (w *workspace) weighRuns(j *job, p *panel) {
 	}
 	clear(o[:lanes*dv])
 	for _, r := range w.runs {
-		n := r.len()
-		v, cs := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo+r.lo-p.phase, n)
-		p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
+		for r.lo < r.hi {
+			v, cs, n := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo+r.lo-p.phase, r.len())
+			p.kern.tile(o, lanes, v, 1, cs, p.s[r.lo*lanes:], lanes, dv, n, true)
+			r.lo += n
+		}
 	}
 	if !p.started {
 		return

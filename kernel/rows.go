@@ -3,7 +3,7 @@ package kernel
 // place returns where query i of batch row b stands.
 func (j *job) place(b, i int) place {
 	start := each(j.keyStart, b)
-	return place{batch: b, query: i, keys: j.keys(), keyStart: start, diagonal: i + each(j.queryStart, b) - start}
+	return place{batch: b, query: i, keys: j.k.length(b), keyStart: start, diagonal: i + each(j.queryStart, b) - start}
 }
 
 // sees returns what query i of p's batch row may see, as numbers within p: those of

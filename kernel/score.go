@@ -74,9 +74,8 @@ func (w *workspace) scoreLanes(j *job, p *panel, part span, lo int, top []float3
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 	lanes, d := p.kern.lanes, j.d()
 	for part.lo < part.hi {
-		n := rowsPerCall(part.len(), lanes*d)
 		s := p.scores(part)
-		k, rs := w.wideK.of(j.tier, &j.k, p.unit, part.lo-p.phase, n)
+		k, rs, n := w.wideK.of(j.tier, &j.k, p.unit, part.lo-p.phase, rowsPerCall(part.len(), lanes*d))
 		if top == nil {
 			p.kern.tile(s, lanes, k, rs, 1, p.q, lanes, n, d, false)
 		} else {

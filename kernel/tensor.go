@@ -13,6 +13,8 @@ import (
 //
 // The elements are float32, [F16], [BF16] or int8 with scales, see Tensor.Scaled.
 //
+// Keys and values may lie in pages, see Tensor.Paged.
+//
 // Constructors never fail: [Attention] checks every argument and names the one
 // that does not fit its slice.
 type Tensor struct {
@@ -21,6 +23,7 @@ type Tensor struct {
 	dtype DType
 	grid
 	scales *Tensor // of Int8
+	paging
 }
 
 // A slice is one of any type. A call copies its tensors more than once, and three
@@ -111,7 +114,8 @@ func (t Tensor) Scaled(scales *Tensor) Tensor {
 func (t Tensor) Shape() [4]int { return t.shape }
 
 // Strides returns the distances between neighbours along B, H and L, in
-// elements. Along D it is 1.
+// elements. Along D it is 1. Those of a paged tensor are the distances of pages, of heads
+// and of neighbours within a page.
 func (t Tensor) Strides() [3]int { return t.stride }
 
 // DType returns the type of the tensor's elements.

@@ -298,7 +298,7 @@ func TestWideRows(t *testing.T) {
 	}
 	eachTier(t, func(t *testing.T, tier *tier) {
 		var w wideRows
-		w.fit(&x)
+		w.fit(&x, false)
 		for _, step := range []struct {
 			h, lo, n int
 			have     span
@@ -307,8 +307,8 @@ func TestWideRows(t *testing.T) {
 			{0, 10, 2, span{10, 12}}, {0, 9, 1, span{9, 10}}, {0, 10, 255, span{9, 265}}, {0, 265, 35, span{265, 300}},
 			{1, 265, 35, span{265, 300}}, {1, 299, 1, span{265, 300}}, {1, 0, 256, span{0, 256}},
 		} {
-			rows, stride := w.of(tier, &x, unit{0, step.h}, step.lo, step.n)
-			if w.have != step.have || stride != d || len(rows) != step.n*d {
+			rows, stride, n := w.of(tier, &x, unit{0, step.h}, step.lo, step.n)
+			if w.have != step.have || stride != d || n != step.n || len(rows) != n*d {
 				t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, w.have, len(rows), stride)
 			}
 			for i, got := range rows {

@@ -14,12 +14,12 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"q", "k", "v", "out"}
 	for i, t := range [...]*Tensor{q, k, v, out} {
-		if err := t.check(names[i]); err != nil {
+		if err := t.checkAny(names[i]); err != nil {
 			return err
 		}
 	}
-	if q.dtype == Int8 {
-		return &ArgumentError{"q", q.describe(), wantFloats}
+	if !q.isPlain() {
+		return &ArgumentError{"q", q.describe(), wantPlain}
 	}
 	if err := checkShapes(out, q, k, v); err != nil {
 		return err
@@ -30,10 +30,30 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 	return opts.validate(out, q, k, v)
 }
 
-// check reports a tensor that is not valid by itself.
+// check reports a tensor that is not valid by itself, or not plain.
 func (t *Tensor) check(name string) error {
-	if want := t.flaw(t.len()); want != "" {
+	if err := t.checkAny(name); err != nil {
+		return err
+	}
+	if !t.isPlain() {
+		return &ArgumentError{name, t.describe(), wantPlain}
+	}
+	return nil
+}
+
+// isPlain tells whether the tensor may be something else than keys or values.
+func (t *Tensor) isPlain() bool { return t.dtype != Int8 && t.scales == nil && !t.isPaged() }
+
+// checkAny reports a tensor that is not valid by itself.
+func (t *Tensor) checkAny(name string) error {
+	memory := t.storage()
+	if want := memory.flaw(t.len()); want != "" {
 		return &ArgumentError{name, t.describe(), want}
+	}
+	if t.isPaged() {
+		if err := t.checkPages(name); err != nil {
+			return err
+		}
 	}
 	switch {
 	case t.dtype == Int8 && t.scales == nil:
@@ -55,11 +75,14 @@ func (t *Tensor) checkScales(name string) error {
 	if s.dtype != Float32 {
 		return fault("float32")
 	}
+	if s.isPaged() {
+		return fault("a tensor that is not paged, but of all pages")
+	}
 	if want := s.flaw(s.len()); want != "" {
 		return fault(want)
 	}
-	if s.shape[0] != t.shape[0] || s.shape[1] != t.shape[1] || s.shape[2] < t.shape[2] {
-		return fault(fmt.Sprintf("batch %d, %d heads and at least length %d as the elements have it", t.shape[0], t.shape[1], t.shape[2]))
+	if e := t.storage().shape; s.shape[0] != e[0] || s.shape[1] != e[1] || s.shape[2] < e[2] {
+		return fault(fmt.Sprintf("batch %d, %d heads and at least length %d as the elements have it", e[0], e[1], e[2]))
 	}
 	if d%s.shape[3] != 0 {
 		return fault(fmt.Sprintf("a number of groups that divides the head size %d", d))
@@ -89,8 +112,8 @@ func (g *grid) flaw(elements int) string {
 	return ""
 }
 
-// wantFloats asks for any type but Int8.
-const wantFloats = "float32, float16 or bfloat16"
+// wantPlain asks for what isPlain tells.
+const wantPlain = "float32, float16 or bfloat16, not paged"
 
 // wantElements asks for a slice of n elements.
 func wantElements(n int) string {
@@ -104,6 +127,9 @@ func wantElements(n int) string {
 // that is not the usual one.
 func (t *Tensor) describe() string {
 	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.shape, t.stride, t.len())
+	if t.isPaged() {
+		text += fmt.Sprintf(", %d pages of %d", t.count, t.size)
+	}
 	if t.dtype != Float32 {
 		text = t.dtype.String() + " " + text
 	}
@@ -131,7 +157,7 @@ func checkShapes(out, q, k, v *Tensor) error {
 	if want := [4]int{b, h, l, dv}; out.shape != want {
 		return &ArgumentError{"out", out.describe(), fmt.Sprintf("shape %v, q's with v's head size", want)}
 	}
-	return nil
+	return checkSameLengths(k, v)
 }
 
 // checkDistinct reports an output two of whose elements may share an address.
@@ -168,7 +194,8 @@ func (t *Tensor) memory() memory {
 	if t.dtype == Int8 {
 		size = 1
 	}
-	return memory{at, at + size*uintptr(min(max(t.extent(), 0), t.len()))}
+	all := t.storage()
+	return memory{at, at + size*uintptr(min(max(all.extent(), 0), t.len()))}
 }
 
 // overlaps tells whether two ranges share an address.

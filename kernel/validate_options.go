@@ -19,8 +19,8 @@ func (o *Options) validate(out, q, k, v *Tensor) error {
 		return err
 	}
 	if o.Bias.isSet() {
-		if o.Bias.dtype == Int8 || o.Bias.scales != nil {
-			return &ArgumentError{"Options.Bias", o.Bias.describe(), wantFloats}
+		if !o.Bias.isPlain() {
+			return &ArgumentError{"Options.Bias", o.Bias.describe(), wantPlain}
 		}
 		if err := o.Bias.checkBroadcast("Options.Bias", o.Bias.len(), &c); err != nil {
 			return err
@@ -115,9 +115,6 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 func (t *Tensor) checkOutput(name string) error {
 	if err := t.check(name); err != nil {
 		return err
-	}
-	if t.dtype == Int8 {
-		return &ArgumentError{name, t.describe(), wantFloats}
 	}
 	return t.checkDistinct(name)
 }

@@ -17,7 +17,7 @@ func (w *workspace) weigh(j *job, p *panel) {
 
 func (w *workspace) weighAll(j *job, p *panel, n int) {
 	lanes := p.kern.lanes
-	v, cs := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo-p.phase, n)
+	v, cs, _ := w.wideV.of(j.tier, &j.v, p.unit, p.keys.lo-p.phase, n)
 	for e := 0; e < j.dv(); {
 		m := rowsPerCall(j.dv()-e, lanes*n)
 		o := p.o[e*lanes:]

@@ -41,7 +41,7 @@ func (w *workspace) finishScores(j *job, p *panel) {
 	}
 	seen := p.seen
 	if j.stage != ScoresMasked {
-		seen = span{p.phase, p.phase + j.mask.length(p.unit.b, j.keys())}
+		seen = span{p.phase, p.phase + j.mask.length(p.unit.b, j.k.length(p.unit.b))}
 	}
 	for lo := seen.lo &^ (blockKeys - 1); lo < seen.hi; lo += blockKeys {
 		if j.stage == ScoresMasked {

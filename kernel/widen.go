@@ -4,7 +4,7 @@ package kernel
 // and the rest of the engine computes with float32 alone: keys and values of a
 // block into scratch memory that all panels of a unit share, query rows before they
 // are packed. Widening is exact, or for int8 one product, so that it does not matter
-// how often and where it is done.
+// how often and where it is done. Rows in pages are gathered there, too.
 
 // widenFloats is how many elements one call into assembly widens at most, about
 // 30 µs when they come from memory: assembly cannot be preempted.
@@ -14,15 +14,30 @@ const widenFloats = 128 << 10
 func (t *tier) widen(dst []float32, x *Tensor, u unit, lo, n int) {
 	d := x.shape[3]
 	for end := lo + n; lo < end; lo += n {
-		n = min(end-lo, max(1, widenFloats/d))
-		at := x.at(u.b, u.h, lo)
-		if x.dtype == Int8 {
+		n = x.run(lo, min(end-lo, max(1, widenFloats/d)))
+		page, row := x.locate(u.b, lo)
+		at := x.at(page, u.h, row)
+		switch x.dtype {
+		case Float32:
+			copyRows(dst, x.f32[at:], x.stride[2], n, d)
+		case Int8:
 			s := x.scales
-			t.convert().widenInt8(dst, d, x.i8()[at:], x.stride[2], s.f32[s.at(u.b, u.h, lo):], s.stride[2], d/s.shape[3], n, d)
-		} else {
+			t.convert().widenInt8(dst, d, x.i8()[at:], x.stride[2], s.f32[s.at(page, u.h, row):], s.stride[2], d/s.shape[3], n, d)
+		default:
 			t.widenHalves(dst, x, at, n, d)
 		}
 		dst = dst[n*d:]
+	}
+}
+
+// copyRows writes n rows of d numbers, lds apart, to dst, one right after the other.
+func copyRows(dst, src []float32, lds, n, d int) {
+	if lds == d {
+		copy(dst[:n*d], src)
+		return
+	}
+	for r := range n {
+		copy(dst[r*d:(r+1)*d], src[r*lds:])
 	}
 }
 
@@ -53,24 +68,29 @@ func (t *tier) convert() *converters { return &t.panels[len(t.panels)-1].convert
 
 // wideRows holds rows of one tensor and unit, widened, up to a block of them.
 type wideRows struct {
+	used bool // or else the tensor's own memory
 	rows []float32
 	unit unit
 	have span // of the rows that are there, the first one at the start
 }
 
-// fit makes room for a block of t and forgets what was there.
-func (w *wideRows) fit(t *Tensor) {
+// fit makes room for a block of t and forgets what was there. Pages of float32 are used
+// where they lie unless they are to be gathered.
+func (w *wideRows) fit(t *Tensor, gather bool) {
 	w.have = span{}
-	if n := blockKeys * t.shape[3]; t.dtype != Float32 && len(w.rows) < n {
+	w.used = t.dtype != Float32 || t.isPaged() && gather
+	if n := blockKeys * t.shape[3]; w.used && len(w.rows) < n {
 		w.rows = aligned(n)
 	}
 }
 
-// of returns n rows of unit u of t, from row lo on, and their distance. Rows that
-// are there are not widened again, and only rows that were asked for are read.
-func (w *wideRows) of(t *tier, x *Tensor, u unit, lo, n int) (rows []float32, stride int) {
-	if x.dtype == Float32 {
-		return x.rows(u, lo, n), x.stride[2]
+// of returns rows of unit u of x, from row lo on, their distance and their number: n ≥ 1,
+// or fewer where a page ends. Rows that are there are not widened again, and only rows
+// that were asked for are read.
+func (w *wideRows) of(t *tier, x *Tensor, u unit, lo, n int) (rows []float32, stride, got int) {
+	if !w.used {
+		n = x.run(lo, n)
+		return x.rows(u, lo, n), x.stride[2], n
 	}
 	d := x.shape[3]
 	if u != w.unit || lo < w.have.lo || lo > w.have.hi || lo-w.have.lo+n > blockKeys {
@@ -81,7 +101,7 @@ func (w *wideRows) of(t *tier, x *Tensor, u unit, lo, n int) (rows []float32, st
 		w.have.hi = end
 	}
 	at := (lo - w.have.lo) * d
-	return w.rows[at : at+n*d], d
+	return w.rows[at : at+n*d], d, n
 }
 
 // pack packs the queries of p. It does so right before their first use: in calls
@@ -145,8 +165,9 @@ func (t *Tensor) fillNaN(at int) {
 }
 
 // rows returns the memory of n ≥ 1 rows of unit u of a float32 tensor, from row lo
-// on, with the gaps between them and nothing beyond.
+// on, with the gaps between them and nothing beyond. They are a run.
 func (t *Tensor) rows(u unit, lo, n int) []float32 {
-	at := t.at(u.b, u.h, lo)
+	page, row := t.locate(u.b, lo)
+	at := t.at(page, u.h, row)
 	return t.f32[at : at+(n-1)*t.stride[2]+t.shape[3]]
 }

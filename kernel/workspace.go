@@ -10,7 +10,7 @@ type workspace struct {
 
 	scores []float32 // S of one block of a panel, [blockKeys][width], or of several small ones
 
-	wideK, wideV wideRows  // of the block at hand, if they are not float32
+	wideK, wideV wideRows  // of the block at hand, if they are not used where they lie
 	rows         []float32 // of a panel, of q or out, if these are not what they are computed with
 
 	lo, hi []int32 // spans of the lanes within a block
@@ -67,8 +67,8 @@ func (w *workspace) fit(j *job) {
 	for i := range w.panels[:j.maxGroup()] {
 		w.panels[i].fit(j, j.width)
 	}
-	w.wideK.fit(&j.k)
-	w.wideV.fit(&j.v)
+	w.wideK.fit(&j.k, j.panels > 1)
+	w.wideV.fit(&j.v, true)
 	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(w.rows) < n {
 		w.rows = aligned(n)
 	}
