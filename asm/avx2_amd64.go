@@ -94,6 +94,11 @@ func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, m
 //go:noescape
 func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
+// DropoutAVX2 multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold.
+//
+//go:noescape
+func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+
 // FoldAVX2 merges the statistics of a block into the running ones and writes the factors for the output.
 //
 //go:noescape

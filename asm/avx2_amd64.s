@@ -10665,6 +10665,333 @@ DATA constc2fc0000AVX2<>+24(SB)/4, $0xc2fc0000
 DATA constc2fc0000AVX2<>+28(SB)/4, $0xc2fc0000
 GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+// Requires: AVX, AVX2
+TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
+	MOVQ  s_base+0(FP), AX
+	MOVQ  ld+24(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  keys_base+48(FP), DX
+	MOVQ  head_base+80(FP), BX
+	MOVQ  pos_base+104(FP), SI
+	MOVQ  pos_len+112(FP), DI
+	MOVQ  n+40(FP), R8
+	TESTQ R8, R8
+	JZ    done
+
+	// One vector of lanes, an evaluation of Philox a turn.
+lanes:
+	// The first two rounds, but for the key.
+	MOVL         sequence+72(FP), R8
+	MOVL         $0xd2511f53, R9
+	IMULQ        R9, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	SHRQ         $0x20, R8
+	XORL         4(DX), R8
+	VMOVUPS      (BX), Y1
+	VPUNPCKLDQ   Y1, Y1, Y2
+	VPUNPCKHDQ   Y1, Y1, Y1
+	VMOVUPS      (SI), Y3
+	VPUNPCKLDQ   Y3, Y3, Y4
+	VPUNPCKHDQ   Y3, Y3, Y3
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y4, Y5
+	VPSRLQ       $0x20, Y5, Y4
+	VPBROADCASTD (DX), Y6
+	VPXOR        Y2, Y4, Y4
+	VPXOR        Y6, Y4, Y4
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y4, Y4
+	VPSRLQ       $0x20, Y4, Y2
+	VPBROADCASTD 12(DX), Y6
+	VPXOR        Y0, Y2, Y2
+	VPXOR        Y6, Y2, Y2
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y3, Y6
+	VPSRLQ       $0x20, Y6, Y3
+	VPBROADCASTD (DX), Y7
+	VPXOR        Y1, Y3, Y3
+	VPXOR        Y7, Y3, Y3
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y3, Y3
+	VPSRLQ       $0x20, Y3, Y1
+	VPBROADCASTD 12(DX), Y7
+	VPXOR        Y0, Y1, Y1
+	VPXOR        Y7, Y1, Y1
+	MOVQ         n+40(FP), R10
+	MOVQ         AX, R9
+	MOVQ         j0+32(FP), R12
+	MOVQ         R12, R11
+	SHRQ         $0x02, R12
+	ANDQ         $0x03, R11
+	PCALIGN      $0x40
+
+group:
+	// The second round's product of the word with the key.
+	MOVL         R12, R13
+	XORL         R8, R13
+	MOVL         $0xcd9e8d57, R14
+	IMULQ        R14, R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y7
+	SHRQ         $0x20, R13
+	XORL         8(DX), R13
+	VMOVD        R13, X0
+	VPBROADCASTD X0, Y0
+
+	// The rounds from the third on.
+	VXORPS       Y0, Y5, Y8
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y8, Y8
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y2, Y9
+	VPSRLQ       $0x20, Y9, Y11
+	VPBROADCASTD 16(DX), Y10
+	VPXOR        Y7, Y11, Y11
+	VPXOR        Y10, Y11, Y11
+	VPSRLQ       $0x20, Y8, Y10
+	VPBROADCASTD 20(DX), Y12
+	VPXOR        Y4, Y10, Y10
+	VPXOR        Y12, Y10, Y10
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y11, Y11
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y10, Y10
+	VPSRLQ       $0x20, Y10, Y12
+	VPBROADCASTD 24(DX), Y13
+	VPXOR        Y9, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y11, Y9
+	VPBROADCASTD 28(DX), Y13
+	VPXOR        Y8, Y9, Y9
+	VPXOR        Y13, Y9, Y9
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y8
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y9, Y12
+	VPBROADCASTD 32(DX), Y13
+	VPXOR        Y10, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y8, Y10
+	VPBROADCASTD 36(DX), Y13
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y13, Y10, Y10
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y11
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y10, Y10
+	VPSRLQ       $0x20, Y10, Y12
+	VPBROADCASTD 40(DX), Y13
+	VPXOR        Y9, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y11, Y9
+	VPBROADCASTD 44(DX), Y13
+	VPXOR        Y8, Y9, Y9
+	VPXOR        Y13, Y9, Y9
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y8
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y9, Y12
+	VPBROADCASTD 48(DX), Y13
+	VPXOR        Y10, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y8, Y10
+	VPBROADCASTD 52(DX), Y13
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y13, Y10, Y10
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y11
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y10, Y10
+	VPSRLQ       $0x20, Y10, Y12
+	VPBROADCASTD 56(DX), Y13
+	VPXOR        Y9, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y11, Y9
+	VPBROADCASTD 60(DX), Y13
+	VPXOR        Y8, Y9, Y9
+	VPXOR        Y13, Y9, Y9
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y8
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y9, Y12
+	VPBROADCASTD 64(DX), Y13
+	VPXOR        Y10, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y8, Y10
+	VPBROADCASTD 68(DX), Y13
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y13, Y10, Y10
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y12, Y11
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y10, Y10
+	VPSRLQ       $0x20, Y10, Y12
+	VPBROADCASTD 72(DX), Y13
+	VPXOR        Y9, Y12, Y12
+	VPXOR        Y13, Y12, Y12
+	VPSRLQ       $0x20, Y11, Y9
+	VPBROADCASTD 76(DX), Y13
+	VPXOR        Y8, Y9, Y9
+	VPXOR        Y13, Y9, Y9
+
+	// The rounds from the third on.
+	VXORPS       Y0, Y6, Y0
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y0, Y0
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y1, Y8
+	VPSRLQ       $0x20, Y8, Y13
+	VPBROADCASTD 16(DX), Y14
+	VPXOR        Y7, Y13, Y13
+	VPXOR        Y14, Y13, Y13
+	VPSRLQ       $0x20, Y0, Y7
+	VPBROADCASTD 20(DX), Y14
+	VPXOR        Y3, Y7, Y7
+	VPXOR        Y14, Y7, Y7
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y13, Y13
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y7, Y7
+	VPSRLQ       $0x20, Y7, Y14
+	VPBROADCASTD 24(DX), Y15
+	VPXOR        Y8, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y13, Y8
+	VPBROADCASTD 28(DX), Y15
+	VPXOR        Y0, Y8, Y8
+	VPXOR        Y15, Y8, Y8
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y0
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y8, Y8
+	VPSRLQ       $0x20, Y8, Y14
+	VPBROADCASTD 32(DX), Y15
+	VPXOR        Y7, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y0, Y7
+	VPBROADCASTD 36(DX), Y15
+	VPXOR        Y13, Y7, Y7
+	VPXOR        Y15, Y7, Y7
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y13
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y7, Y7
+	VPSRLQ       $0x20, Y7, Y14
+	VPBROADCASTD 40(DX), Y15
+	VPXOR        Y8, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y13, Y8
+	VPBROADCASTD 44(DX), Y15
+	VPXOR        Y0, Y8, Y8
+	VPXOR        Y15, Y8, Y8
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y0
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y8, Y8
+	VPSRLQ       $0x20, Y8, Y14
+	VPBROADCASTD 48(DX), Y15
+	VPXOR        Y7, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y0, Y7
+	VPBROADCASTD 52(DX), Y15
+	VPXOR        Y13, Y7, Y7
+	VPXOR        Y15, Y7, Y7
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y13
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y7, Y7
+	VPSRLQ       $0x20, Y7, Y14
+	VPBROADCASTD 56(DX), Y15
+	VPXOR        Y8, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y13, Y8
+	VPBROADCASTD 60(DX), Y15
+	VPXOR        Y0, Y8, Y8
+	VPXOR        Y15, Y8, Y8
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y0
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y8, Y8
+	VPSRLQ       $0x20, Y8, Y14
+	VPBROADCASTD 64(DX), Y15
+	VPXOR        Y7, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y0, Y7
+	VPBROADCASTD 68(DX), Y15
+	VPXOR        Y13, Y7, Y7
+	VPXOR        Y15, Y7, Y7
+	VPMULUDQ     constd2511f53AVX2<>+0(SB), Y14, Y13
+	VPMULUDQ     constcd9e8d57AVX2<>+0(SB), Y7, Y7
+	VPSRLQ       $0x20, Y7, Y14
+	VPBROADCASTD 72(DX), Y15
+	VPXOR        Y8, Y14, Y14
+	VPXOR        Y15, Y14, Y14
+	VPSRLQ       $0x20, Y13, Y8
+	VPBROADCASTD 76(DX), Y15
+	VPXOR        Y0, Y8, Y8
+	VPXOR        Y15, Y8, Y8
+
+	// The halves' numbers side by side.
+	VSHUFPS      $0x88, Y14, Y12, Y12
+	VSHUFPS      $0x88, Y7, Y10, Y10
+	VSHUFPS      $0x88, Y8, Y9, Y9
+	VSHUFPS      $0x88, Y13, Y11, Y11
+	VBROADCASTSS threshold+128(FP), Y0
+	VBROADCASTSS scale+132(FP), Y7
+	TESTQ        R11, R11
+	JNZ          within
+	VMULPS       (R9), Y7, Y8
+	VPMAXUD      Y0, Y12, Y13
+	VPCMPEQD     Y12, Y13, Y13
+	VPAND        Y13, Y8, Y8
+	VMOVUPS      Y8, (R9)
+	ADDQ         CX, R9
+	DECQ         R10
+	JZ           next
+
+word1:
+	VMULPS   (R9), Y7, Y8
+	VPMAXUD  Y0, Y10, Y12
+	VPCMPEQD Y10, Y12, Y12
+	VPAND    Y12, Y8, Y8
+	VMOVUPS  Y8, (R9)
+	ADDQ     CX, R9
+	DECQ     R10
+	JZ       next
+
+word2:
+	VMULPS   (R9), Y7, Y8
+	VPMAXUD  Y0, Y9, Y10
+	VPCMPEQD Y9, Y10, Y10
+	VPAND    Y10, Y8, Y8
+	VMOVUPS  Y8, (R9)
+	ADDQ     CX, R9
+	DECQ     R10
+	JZ       next
+
+word3:
+	VMULPS   (R9), Y7, Y7
+	VPMAXUD  Y0, Y11, Y0
+	VPCMPEQD Y11, Y0, Y0
+	VPAND    Y0, Y7, Y7
+	VMOVUPS  Y7, (R9)
+	ADDQ     CX, R9
+	DECQ     R10
+	JZ       next
+	INCQ     R12
+	JMP      group
+
+	// The first key is not the first of its group.
+within:
+	MOVQ R11, R13
+	XORQ R11, R11
+	CMPQ R13, $0x02
+	JL   word1
+	JE   word2
+	JMP  word3
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, BX
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000008, DI
+	JNZ  lanes
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constd2511f53AVX2<>+0(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+4(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+8(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+12(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+16(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+20(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+24(SB)/4, $0xd2511f53
+DATA constd2511f53AVX2<>+28(SB)/4, $0xd2511f53
+GLOBL constd2511f53AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constcd9e8d57AVX2<>+0(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+4(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+8(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+12(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+16(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+20(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+24(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX2<>+28(SB)/4, $0xcd9e8d57
+GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
+
 // func FoldAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·FoldAVX2(SB), NOSPLIT, $0-144

@@ -19068,6 +19068,273 @@ DATA constc2fc0000AVX512<>+56(SB)/4, $0xc2fc0000
 DATA constc2fc0000AVX512<>+60(SB)/4, $0xc2fc0000
 GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func DropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    keys_base+48(FP), DX
+	MOVQ    head_base+80(FP), BX
+	MOVQ    pos_base+104(FP), SI
+	VMOVUPS constd2511f53AVX512<>+0(SB), Z0
+	VMOVUPS constcd9e8d57AVX512<>+0(SB), Z1
+	MOVQ    pos_len+112(FP), DI
+	MOVQ    n+40(FP), R8
+	TESTQ   R8, R8
+	JZ      done
+
+	// One vector of lanes, an evaluation of Philox a turn.
+lanes:
+	// The first two rounds, but for the key.
+	MOVL            sequence+72(FP), R8
+	MOVL            $0xd2511f53, R9
+	IMULQ           R9, R8
+	VMOVD           R8, X2
+	VPBROADCASTD    X2, Z2
+	SHRQ            $0x20, R8
+	XORL            4(DX), R8
+	VMOVUPS         (BX), Z3
+	VPUNPCKLDQ      Z3, Z3, Z4
+	VPUNPCKHDQ      Z3, Z3, Z3
+	VMOVUPS         (SI), Z5
+	VPUNPCKLDQ      Z5, Z5, Z6
+	VPUNPCKHDQ      Z5, Z5, Z5
+	VPMULUDQ        Z1, Z6, Z7
+	VPSRLQ          $0x20, Z7, Z6
+	VPTERNLOGD.BCST $0x96, (DX), Z4, Z6
+	VPMULUDQ        Z0, Z6, Z6
+	VPSRLQ          $0x20, Z6, Z4
+	VPTERNLOGD.BCST $0x96, 12(DX), Z2, Z4
+	VPMULUDQ        Z1, Z5, Z8
+	VPSRLQ          $0x20, Z8, Z5
+	VPTERNLOGD.BCST $0x96, (DX), Z3, Z5
+	VPMULUDQ        Z0, Z5, Z5
+	VPSRLQ          $0x20, Z5, Z3
+	VPTERNLOGD.BCST $0x96, 12(DX), Z2, Z3
+	MOVQ            n+40(FP), R10
+	MOVQ            AX, R9
+	MOVQ            j0+32(FP), R12
+	MOVQ            R12, R11
+	SHRQ            $0x02, R12
+	ANDQ            $0x03, R11
+	PCALIGN         $0x40
+
+group:
+	// The second round's product of the word with the key.
+	MOVL         R12, R13
+	XORL         R8, R13
+	MOVL         $0xcd9e8d57, R14
+	IMULQ        R14, R13
+	VMOVD        R13, X2
+	VPBROADCASTD X2, Z9
+	SHRQ         $0x20, R13
+	XORL         8(DX), R13
+	VMOVD        R13, X2
+	VPBROADCASTD X2, Z2
+
+	// The rounds from the third on.
+	VXORPS          Z2, Z7, Z10
+	VXORPS          Z2, Z8, Z2
+	VPMULUDQ        Z0, Z10, Z10
+	VPMULUDQ        Z1, Z4, Z11
+	VPSRLQ          $0x20, Z11, Z13
+	VPTERNLOGD.BCST $0x96, 16(DX), Z9, Z13
+	VPSRLQ          $0x20, Z10, Z12
+	VPTERNLOGD.BCST $0x96, 20(DX), Z6, Z12
+	VPMULUDQ        Z0, Z2, Z2
+	VPMULUDQ        Z1, Z3, Z14
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 16(DX), Z9, Z15
+	VPSRLQ          $0x20, Z2, Z9
+	VPTERNLOGD.BCST $0x96, 20(DX), Z5, Z9
+	VPMULUDQ        Z0, Z13, Z13
+	VPMULUDQ        Z1, Z12, Z12
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 24(DX), Z11, Z16
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 28(DX), Z10, Z11
+	VPMULUDQ        Z0, Z15, Z10
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z15
+	VPTERNLOGD.BCST $0x96, 24(DX), Z14, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 28(DX), Z2, Z14
+	VPMULUDQ        Z0, Z16, Z2
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z16
+	VPTERNLOGD.BCST $0x96, 32(DX), Z12, Z16
+	VPSRLQ          $0x20, Z2, Z12
+	VPTERNLOGD.BCST $0x96, 36(DX), Z13, Z12
+	VPMULUDQ        Z0, Z15, Z13
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 32(DX), Z9, Z15
+	VPSRLQ          $0x20, Z13, Z9
+	VPTERNLOGD.BCST $0x96, 36(DX), Z10, Z9
+	VPMULUDQ        Z0, Z16, Z10
+	VPMULUDQ        Z1, Z12, Z12
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 40(DX), Z11, Z16
+	VPSRLQ          $0x20, Z10, Z11
+	VPTERNLOGD.BCST $0x96, 44(DX), Z2, Z11
+	VPMULUDQ        Z0, Z15, Z2
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z15
+	VPTERNLOGD.BCST $0x96, 40(DX), Z14, Z15
+	VPSRLQ          $0x20, Z2, Z14
+	VPTERNLOGD.BCST $0x96, 44(DX), Z13, Z14
+	VPMULUDQ        Z0, Z16, Z13
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z16
+	VPTERNLOGD.BCST $0x96, 48(DX), Z12, Z16
+	VPSRLQ          $0x20, Z13, Z12
+	VPTERNLOGD.BCST $0x96, 52(DX), Z10, Z12
+	VPMULUDQ        Z0, Z15, Z10
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 48(DX), Z9, Z15
+	VPSRLQ          $0x20, Z10, Z9
+	VPTERNLOGD.BCST $0x96, 52(DX), Z2, Z9
+	VPMULUDQ        Z0, Z16, Z2
+	VPMULUDQ        Z1, Z12, Z12
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 56(DX), Z11, Z16
+	VPSRLQ          $0x20, Z2, Z11
+	VPTERNLOGD.BCST $0x96, 60(DX), Z13, Z11
+	VPMULUDQ        Z0, Z15, Z13
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z15
+	VPTERNLOGD.BCST $0x96, 56(DX), Z14, Z15
+	VPSRLQ          $0x20, Z13, Z14
+	VPTERNLOGD.BCST $0x96, 60(DX), Z10, Z14
+	VPMULUDQ        Z0, Z16, Z10
+	VPMULUDQ        Z1, Z11, Z11
+	VPSRLQ          $0x20, Z11, Z16
+	VPTERNLOGD.BCST $0x96, 64(DX), Z12, Z16
+	VPSRLQ          $0x20, Z10, Z12
+	VPTERNLOGD.BCST $0x96, 68(DX), Z2, Z12
+	VPMULUDQ        Z0, Z15, Z2
+	VPMULUDQ        Z1, Z14, Z14
+	VPSRLQ          $0x20, Z14, Z15
+	VPTERNLOGD.BCST $0x96, 64(DX), Z9, Z15
+	VPSRLQ          $0x20, Z2, Z9
+	VPTERNLOGD.BCST $0x96, 68(DX), Z13, Z9
+	VPMULUDQ        Z0, Z16, Z13
+	VPMULUDQ        Z1, Z12, Z12
+	VPSRLQ          $0x20, Z12, Z16
+	VPTERNLOGD.BCST $0x96, 72(DX), Z11, Z16
+	VPSRLQ          $0x20, Z13, Z11
+	VPTERNLOGD.BCST $0x96, 76(DX), Z10, Z11
+	VPMULUDQ        Z0, Z15, Z10
+	VPMULUDQ        Z1, Z9, Z9
+	VPSRLQ          $0x20, Z9, Z15
+	VPTERNLOGD.BCST $0x96, 72(DX), Z14, Z15
+	VPSRLQ          $0x20, Z10, Z14
+	VPTERNLOGD.BCST $0x96, 76(DX), Z2, Z14
+
+	// The halves' numbers side by side.
+	VSHUFPS      $0x88, Z15, Z16, Z16
+	VSHUFPS      $0x88, Z9, Z12, Z12
+	VSHUFPS      $0x88, Z14, Z11, Z11
+	VSHUFPS      $0x88, Z10, Z13, Z13
+	VBROADCASTSS threshold+128(FP), Z2
+	VBROADCASTSS scale+132(FP), Z9
+	TESTQ        R11, R11
+	JNZ          within
+	VMULPS       (R9), Z9, Z10
+	VPCMPUD      $0x05, Z2, Z16, K1
+	VMOVAPS.Z    Z10, K1, Z10
+	VMOVUPS      Z10, (R9)
+	ADDQ         CX, R9
+	DECQ         R10
+	JZ           next
+
+word1:
+	VMULPS    (R9), Z9, Z10
+	VPCMPUD   $0x05, Z2, Z12, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VMOVUPS   Z10, (R9)
+	ADDQ      CX, R9
+	DECQ      R10
+	JZ        next
+
+word2:
+	VMULPS    (R9), Z9, Z10
+	VPCMPUD   $0x05, Z2, Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VMOVUPS   Z10, (R9)
+	ADDQ      CX, R9
+	DECQ      R10
+	JZ        next
+
+word3:
+	VMULPS    (R9), Z9, Z9
+	VPCMPUD   $0x05, Z2, Z13, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, (R9)
+	ADDQ      CX, R9
+	DECQ      R10
+	JZ        next
+	INCQ      R12
+	JMP       group
+
+	// The first key is not the first of its group.
+within:
+	MOVQ R11, R13
+	XORQ R11, R11
+	CMPQ R13, $0x02
+	JL   word1
+	JE   word2
+	JMP  word3
+
+next:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JNZ  lanes
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constd2511f53AVX512<>+0(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+4(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+8(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+12(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+16(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+20(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+24(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+28(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+32(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+36(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+40(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+44(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+48(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+52(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+56(SB)/4, $0xd2511f53
+DATA constd2511f53AVX512<>+60(SB)/4, $0xd2511f53
+GLOBL constd2511f53AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constcd9e8d57AVX512<>+0(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+4(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+8(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+12(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+16(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+20(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+24(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+28(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+32(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+36(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+40(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+44(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+48(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+52(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+56(SB)/4, $0xcd9e8d57
+DATA constcd9e8d57AVX512<>+60(SB)/4, $0xcd9e8d57
+GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
+
 // func FoldAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F
 TEXT ·FoldAVX512(SB), NOSPLIT, $0-144

@@ -63,6 +63,20 @@ func (avx2) zeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VANDPS(m, x, x)
 }
 
+func (avx2) zeroBelow(c *build.Context, x, y, limit reg.Register) {
+	m := c.YMM()
+	c.VPMAXUD(limit, y, m)
+	c.VPCMPEQD(y, m, m)
+	c.VPAND(m, x, x)
+}
+
+func (avx2) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
+	z := c.YMM()
+	c.VPBROADCASTD(m, z)
+	c.VPXOR(y, x, x)
+	c.VPXOR(z, x, x)
+}
+
 func (avx2) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
 	before, inside := c.YMM(), c.YMM()
 	c.VPCMPGTD(j, lo, before) // lo > j

@@ -54,6 +54,17 @@ func (avx512) zeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VMOVAPS_Z(x, k, x)
 }
 
+func (avx512) zeroBelow(c *build.Context, x, y, limit reg.Register) {
+	k := c.K()
+	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (avx512) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
+	const xor3 = 0x96
+	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
+}
+
 func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
 	after, inside := c.K(), c.K()
 	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)

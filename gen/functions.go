@@ -14,6 +14,7 @@ type emitter interface {
 	bias()
 	hideBools()
 	softmax()
+	dropout()
 	fold()
 	pack()
 	unpack()
@@ -44,6 +45,7 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.bias()
 	e.hideBools()
 	e.softmax()
+	e.dropout()
 	e.fold()
 	e.pack()
 	e.unpack()
@@ -73,6 +75,8 @@ var (
 		"replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left."}
 	softmaxFunction = function{"Softmax", "(s []float32, ld, n int, max, sum []float32)",
 		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums."}
+	dropoutFunction = function{"Dropout", "(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)",
+		"multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold."}
 	foldFunction = function{"Fold", "(max, sum, blockMax, blockSum, alpha, beta []float32)",
 		"merges the statistics of a block into the running ones and writes the factors for the output."}
 	packFunction = function{"Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",

@@ -41,6 +41,12 @@ type isa interface {
 	// zeroWhere clears the lanes of x where y equals the vector z.
 	zeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
+	// zeroBelow clears the lanes of x where y is below limit, both uint32.
+	zeroBelow(c *build.Context, x, y, limit reg.Register)
+
+	// xor is x ^= y ^ m, m a single number of 32 bits.
+	xor(c *build.Context, x, y reg.Register, m operand.Mem)
+
 	// hide replaces by other the lanes of s where not lo ≤ j < hi, all int32.
 	hide(c *build.Context, s, j, lo, hi, other reg.Register)
 
@@ -83,6 +89,7 @@ const (
 	equal       = 0    // EQ_OQ
 	lessThan    = 1    // of integers
 	lessOrEqual = 2    // of integers
+	atLeast     = 5    // of integers
 	unordered   = 3    // UNORD_Q: one is NaN
 	notEqual    = 4    // NEQ_UQ: true for NaN
 	notLessThan = 0x15 // NLT_UQ: true for NaN

@@ -85,6 +85,15 @@ func (g *neon) broadcast(bits uint32) a64.Vec {
 	return v
 }
 
+// broadcastParam sets every lane of a new vector to a parameter of 32 bits.
+func (g *neon) broadcastParam(name string) a64.Vec {
+	v := g.Vec()
+	r := g.param(g.Param(name))
+	g.Op("VDUP", r, v.S4())
+	g.Free(r)
+	return v
+}
+
 // raise is max = x > max ? x : max: FMAX would let a NaN through, and FMAXNM
 // tells zeros apart.
 func (g *neon) raise(max, x, scratch a64.Vec) {

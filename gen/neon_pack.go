@@ -83,10 +83,7 @@ func (g *neon) pack() {
 	g.function(packFunction)
 	m := panelMover{neon: g, step: 4, shift: 2, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
-	lanes, s := g.param(g.Len("off")), g.GP()
-	scale := g.Vec()
-	g.Load(g.Param("scale"), s)
-	g.Op("VDUP", s, scale.S4())
+	lanes, scale := g.param(g.Len("off")), g.broadcastParam("scale")
 	v, t := g.Vecs(4), g.Vecs(4)
 	g.Jump("CBZ", "done", m.d)
 	g.Comment("One vector of lanes, 4 columns of its rows a turn.")

@@ -58,7 +58,7 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		softcap: fallback.Softcap,
 		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
 		hide: asm.HideAVX512, bias: asm.BiasAVX512,
-		softmax: asm.SoftmaxAVX512, dropout: fallback.Dropout, fold: asm.FoldAVX512,
+		softmax: asm.SoftmaxAVX512, dropout: asm.DropoutAVX512, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
 		converters: converters{
 			widenF16: asm.WidenF16AVX512, widenBF16: asm.WidenBF16AVX512, widenInt8: asm.WidenInt8AVX512,
@@ -76,7 +76,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		softcap: fallback.Softcap,
 		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
 		hide: asm.HideAVX2, bias: asm.BiasAVX2,
-		softmax: asm.SoftmaxAVX2, dropout: fallback.Dropout, fold: asm.FoldAVX2,
+		softmax: asm.SoftmaxAVX2, dropout: asm.DropoutAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
 		converters: converters{
 			widenF16: asm.WidenF16AVX2, widenBF16: asm.WidenBF16AVX2, widenInt8: asm.WidenInt8AVX2,

@@ -31,7 +31,7 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		softcap: fallback.Softcap,
 		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
 		hide: asm.HideNEON, bias: asm.BiasNEON,
-		softmax: asm.SoftmaxNEON, dropout: fallback.Dropout, fold: asm.FoldNEON,
+		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 		converters: converters{
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,

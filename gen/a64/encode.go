@@ -16,6 +16,7 @@ const (
 	element             // name vd.4s, vn.4s, vm.s[lane]
 	loadQ               // name qd, [xn, xm]
 	pair                // the name is the whole text, with places for d and n
+	triple              // the same with places for d, n and m
 )
 
 type encoding struct {
@@ -35,6 +36,9 @@ var (
 	fcmeqZero   = encoding{"fcmeq", 0x4ea0d800, zero2}
 	cmgt        = encoding{"cmgt", 0x4ea03400, same3}
 	cmge        = encoding{"cmge", 0x4ea03c00, same3}
+	cmhs        = encoding{"cmhs", 0x6ea03c00, same3}
+	umull       = encoding{"umull v%d.2d, v%d.2s, v%d.2s", 0x2ea0c000, triple}
+	umull2      = encoding{"umull2 v%d.2d, v%d.4s, v%d.4s", 0x6ea0c000, triple}
 	bic         = encoding{"bic", 0x4e601c00, bytes3}
 	ldrOffset   = encoding{"ldr", 0x3ce06800, loadQ}
 	fcvtl       = encoding{"fcvtl v%d.4s, v%d.4h", 0x0e217800, pair}
@@ -54,7 +58,7 @@ var (
 
 // table lists them for the tests.
 var table = []encoding{
-	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, bic, ldrOffset,
+	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf,
 }
 
@@ -70,6 +74,8 @@ func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 	}
 	word |= uint32(m) << 16
 	switch e.form {
+	case triple:
+		return word, fmt.Sprintf(e.name, d, n, m)
 	case bytes3:
 		return word, fmt.Sprintf("%s v%d.16b, v%d.16b, v%d.16b", e.name, d, n, m)
 	case element: // the lane's low bit is L, bit 21, its high bit H, bit 11
@@ -120,8 +126,14 @@ func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n int32
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32
+func (f *Func) CMHS(d, n, m Vec) { f.vec3(cmhs, d, n, m) } // d = n ≥ m, uint32
 func (f *Func) ABS(d, n Vec)     { f.vec2(abs, d, n) }     // d = |n|, int32
 func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
+
+// Products of 32-bit lanes, without a sign, in 64 bits: of the lower half of n and
+// m, or of the upper.
+func (f *Func) UMULL(d, n, m Vec)  { f.vec3(umull, d, n, m) }
+func (f *Func) UMULL2(d, n, m Vec) { f.vec3(umull2, d, n, m) }
 
 // Half of a vector into a whole one, and back. The names with a 2 take, or
 // leave alone what is in, the upper half.

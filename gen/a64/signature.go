@@ -24,7 +24,7 @@ type param struct {
 // sizes of the types that may be used; all are aligned to their size, slices
 // to a pointer's.
 var sizes = map[string]int{
-	"[]float32": 24, "[]uint16": 24, "[]int8": 24, "[]int32": 24, "[]int": 24, "[]bool": 24, "int": 8, "uint64": 8, "float32": 4, "bool": 1,
+	"[]float32": 24, "[]uint16": 24, "[]int8": 24, "[]int32": 24, "[]uint32": 24, "[]int": 24, "[]bool": 24, "int": 8, "uint64": 8, "uint32": 4, "float32": 4, "bool": 1,
 }
 
 // parseSignature lays out a signature such as "(x []float32, n int) uint64".
@@ -135,7 +135,7 @@ func (f *Func) Load(p Param, r GP) {
 	switch p.typ {
 	case "bool":
 		f.Op("MOVBU", p, r)
-	case "float32":
+	case "float32", "uint32":
 		f.Op("MOVWU", p, r)
 	default:
 		f.Op("MOVD", p, r)

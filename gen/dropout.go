@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The multipliers of Philox4x32.
+const (
+	philoxM0     = 0xd2511f53
+	philoxM1     = 0xcd9e8d57
+	philoxRounds = 10
+)
+
+// dropout drops weights, one vector of lanes after the other. An evaluation of
+// Philox gives the numbers of 4 keys, a vector each. A round turns the counter
+// (c0, c1, c2, c3) into, with the products' low and high words,
+//
+//	(high(M1·c2) ^ c1 ^ k0, low(M1·c2), high(M0·c0) ^ c3 ^ k1, low(M0·c0))
+//
+// A product of 32-bit numbers takes 64 bits, so a vector of lanes is worked on in
+// two halves, with numbers in the lower words of 64-bit lanes and anything above
+// them: a product's low word need not be moved at all.
+//
+// The counters of a panel, (sequence, head, position, key / 4), differ little: the
+// sequence is that of all lanes, and so is the last word. The first round's products
+// do not depend on the key, and the key reaches one word, the same in all lanes; the
+// second round's product of that word is a scalar one, and only the third round
+// needs vectors.
+//
+// Vector registers: 3 words of each half that do not depend on the key, the 4 words
+// of the first half while the second is worked on, there 4 words and 2 more.
+func (g *gen) dropout() {
+	g.function(dropoutFunction)
+	d := dropper{gen: g, s: g.slice("s"), ld: g.stride("ld"), keys: g.slice("keys"), head: g.slice("head"), pos: g.slice("pos"),
+		m0: g.atHand(g.constant(philoxM0)), m1: g.atHand(g.constant(philoxM1))}
+	left := g.sliceLen("pos")
+	n := g.num("n")
+	g.TESTQ(n, n)
+	g.JZ(operand.LabelRef("done"))
+	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
+	g.Label("lanes")
+	d.begin()
+	row, rows, first := g.GP64(), g.num("n"), g.GP64()
+	g.MOVQ(d.s, row)
+	d.group = g.num("j0")
+	g.MOVQ(d.group, first)
+	g.SHRQ(operand.Imm(2), d.group)
+	g.ANDQ(operand.Imm(3), first)
+	g.align()
+	g.Label("group")
+	words := d.words()
+	threshold, scale := g.vec(), g.vec()
+	g.VBROADCASTSS(g.argument("threshold"), threshold)
+	g.VBROADCASTSS(g.argument("scale"), scale)
+	g.TESTQ(first, first)
+	g.JNZ(operand.LabelRef("within"))
+	for w, word := range words {
+		if w > 0 {
+			g.Label(fmt.Sprintf("word%d", w))
+		}
+		x := g.vec()
+		g.VMULPS(at(row, 0), scale, x)
+		g.zeroBelow(g.Context, x, word, threshold)
+		g.VMOVUPS(x, at(row, 0))
+		g.ADDQ(d.ld, row)
+		g.DECQ(rows)
+		g.JZ(operand.LabelRef("next"))
+	}
+	g.INCQ(d.group)
+	g.JMP(operand.LabelRef("group"))
+	g.Comment("The first key is not the first of its group.")
+	g.Label("within")
+	w := g.GP64()
+	g.MOVQ(first, w)
+	g.XORQ(first, first)
+	g.CMPQ(w, operand.Imm(2))
+	g.JL(operand.LabelRef("word1"))
+	g.JE(operand.LabelRef("word2"))
+	g.JMP(operand.LabelRef("word3"))
+	g.Label("next")
+	g.advance(g.bytes(), d.s, d.head, d.pos)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JNZ(operand.LabelRef("lanes"))
+	g.Label("done")
+	g.ret()
+}
+
+type dropper struct {
+	*gen
+	s, ld, keys, head, pos reg.GPVirtual
+	m0, m1                 operand.Op
+
+	group  reg.GPVirtual        // keys / 4
+	mixed  reg.GPVirtual        // what the key is mixed with in the first round
+	halves [2][3]reg.VecVirtual // c1 after the first round, c2 and c3 after the second
+}
+
+// begin does what does not depend on the key.
+func (d *dropper) begin() {
+	d.Comment("The first two rounds, but for the key.")
+	d.mixed = d.GP64()
+	m, low, x := d.GP64(), d.vec(), d.XMM()
+	d.MOVL(d.argument("sequence"), d.mixed.As32())
+	d.MOVL(operand.U32(philoxM0), m.As32())
+	d.IMULQ(m, d.mixed)
+	d.VMOVD(d.mixed.As32(), x)
+	d.VPBROADCASTD(x, low)
+	d.SHRQ(operand.Imm(32), d.mixed)
+	d.XORL(d.key(1), d.mixed.As32())
+	head, pos := d.spread(d.head), d.spread(d.pos)
+	for h := range d.halves {
+		c0, c1 := d.vec(), d.vec()
+		d.VPMULUDQ(d.m1, pos[h], c1)
+		d.VPSRLQ(operand.Imm(32), c1, c0)
+		d.xor(d.Context, c0, head[h], d.key(0))
+		c2, c3 := d.vec(), d.vec()
+		d.VPMULUDQ(d.m0, c0, c3)
+		d.VPSRLQ(operand.Imm(32), c3, c2)
+		d.xor(d.Context, c2, low, d.key(3))
+		d.halves[h] = [3]reg.VecVirtual{c1, c2, c3}
+	}
+}
+
+// spread loads a vector and returns its halves: the first and the last two numbers
+// of every quarter.
+func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
+	x, h := d.vec(), [2]reg.VecVirtual{d.vec(), d.vec()}
+	d.VMOVUPS(at(p, 0), x)
+	d.VPUNPCKLDQ(x, x, h[0])
+	d.VPUNPCKHDQ(x, x, h[1])
+	return h
+}
+
+// key is the memory of a round's key: two a round.
+func (d *dropper) key(i int) operand.Mem { return at(d.keys, 4*i) }
+
+// words emits an evaluation of Philox.
+func (d *dropper) words() []reg.VecVirtual {
+	d.Comment("The second round's product of the word with the key.")
+	p, m, x, low, high := d.GP64(), d.GP64(), d.XMM(), d.vec(), d.vec()
+	d.MOVL(d.group.As32(), p.As32())
+	d.XORL(d.mixed.As32(), p.As32())
+	d.MOVL(operand.U32(philoxM1), m.As32())
+	d.IMULQ(m, p)
+	d.VMOVD(p.As32(), x)
+	d.VPBROADCASTD(x, low)
+	d.SHRQ(operand.Imm(32), p)
+	d.XORL(d.key(2), p.As32())
+	d.VMOVD(p.As32(), x)
+	d.VPBROADCASTD(x, high)
+	var w [][]reg.VecVirtual
+	if d.evex() { // registers for both halves at once, whose latencies then hide each other
+		w = d.rounds(d.halves[:], low, high)
+	} else {
+		w = append(d.rounds(d.halves[:1], low, high), d.rounds(d.halves[1:], low, high)...)
+	}
+	d.Comment("The halves' numbers side by side.")
+	for i, x := range w[0] {
+		d.VSHUFPS(operand.Imm(0x88), w[1][i], x, x)
+	}
+	return w[0]
+}
+
+// rounds emits the end of the second round of some halves and the other rounds.
+func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [][]reg.VecVirtual {
+	d.Comment("The rounds from the third on.")
+	c := make([][]reg.VecVirtual, len(halves))
+	for h, half := range halves {
+		c0 := d.vec()
+		d.VXORPS(high, half[0], c0)
+		c[h] = []reg.VecVirtual{c0, low, half[1], half[2]}
+	}
+	for r := 2; r < philoxRounds; r++ {
+		for h := range c {
+			c[h] = d.round(r, c[h])
+		}
+	}
+	return c
+}
+
+func (d *dropper) round(r int, c []reg.VecVirtual) []reg.VecVirtual {
+	low0, low1, high0, high1 := d.vec(), d.vec(), d.vec(), d.vec()
+	d.VPMULUDQ(d.m0, c[0], low0)
+	d.VPMULUDQ(d.m1, c[2], low1)
+	d.VPSRLQ(operand.Imm(32), low1, high1)
+	d.xor(d.Context, high1, c[1], d.key(2*r))
+	d.VPSRLQ(operand.Imm(32), low0, high0)
+	d.xor(d.Context, high0, c[3], d.key(2*r+1))
+	return []reg.VecVirtual{high1, low1, high0, low0}
+}
