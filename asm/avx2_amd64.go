@@ -69,6 +69,11 @@ func Tile6BF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16
 //go:noescape
 func SettleAVX2(c []float32, ldc int, m int, bias []float32)
 
+// SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+//
+//go:noescape
+func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
 // MaskAVX2 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape
@@ -138,6 +143,16 @@ func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //
 //go:noescape
 func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
+// Exp2AVX2 computes dst = 2^src for len(dst) elements. dst may be src.
+//
+//go:noescape
+func Exp2AVX2(dst []float32, src []float32)
+
+// TanhAVX2 computes dst = tanh(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func TanhAVX2(dst []float32, src []float32)
 
 // PeakAVX2 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //

@@ -9750,6 +9750,270 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
+	MOVQ         s_base+0(FP), AX
+	MOVQ         ld+24(FP), CX
+	SHLQ         $0x02, CX
+	MOVQ         n+32(FP), DX
+	MOVQ         max_base+48(FP), BX
+	MOVQ         max_len+56(FP), SI
+	VBROADCASTSS limit+40(FP), Y0
+	VBROADCASTSS inv+44(FP), Y1
+	VMOVUPS      const80000000AVX2<>+0(SB), Y2
+	VMOVUPS      const41103000AVX2<>+0(SB), Y3
+
+	// The widest chunk of columns that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+	// 2 vectors of lanes, one row a turn.
+chunk2:
+	VMOVUPS (BX), Y4
+	VMOVUPS 32(BX), Y5
+	MOVQ    AX, DI
+	MOVQ    DX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS (DI), Y1, Y6
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y6, Y2, Y7
+	VMINPS      Y7, Y3, Y7
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
+	VSUBPS      Y9, Y7, Y7
+
+	// h, a polynomial in r².
+	VMULPS      Y7, Y7, Y9
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y9
+	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
+	VFMADD231PS Y9, Y7, Y10
+	VMULPS      Y7, Y8, Y8
+	VDIVPS      Y10, Y8, Y8
+	VADDPS      Y8, Y9, Y9
+	VANDPS      Y2, Y6, Y6
+	VORPS       Y6, Y9, Y9
+	VMULPS      Y0, Y9, Y9
+	VMOVUPS     Y9, (DI)
+	VMAXPS      Y4, Y9, Y4
+	VMULPS      32(DI), Y1, Y6
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y6, Y2, Y7
+	VMINPS      Y7, Y3, Y7
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
+	VSUBPS      Y9, Y7, Y7
+
+	// h, a polynomial in r².
+	VMULPS      Y7, Y7, Y9
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y8, Y9
+	VPERMPS     tanhVAVX2<>+0(SB), Y8, Y8
+	VFMADD231PS Y9, Y7, Y10
+	VMULPS      Y7, Y8, Y8
+	VDIVPS      Y10, Y8, Y8
+	VADDPS      Y8, Y9, Y9
+	VANDPS      Y2, Y6, Y6
+	VORPS       Y6, Y9, Y9
+	VMULPS      Y0, Y9, Y9
+	VMOVUPS     Y9, 32(DI)
+	VMAXPS      Y5, Y9, Y5
+	ADDQ        CX, DI
+	DECQ        R8
+	JNZ         chunk2row
+
+chunk2done:
+	VMOVUPS Y4, (BX)
+	VMOVUPS Y5, 32(BX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, SI
+	JMP     columns
+
+	// 1 vectors of lanes, one row a turn.
+chunk1:
+	VMOVUPS (BX), Y4
+	MOVQ    AX, DI
+	MOVQ    DX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS (DI), Y1, Y5
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y5, Y2, Y6
+	VMINPS      Y6, Y3, Y6
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y7
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y7
+	VPERMPS     tanhCAVX2<>+0(SB), Y7, Y8
+	VSUBPS      Y8, Y6, Y6
+
+	// h, a polynomial in r².
+	VMULPS      Y6, Y6, Y8
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y9
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y9
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y7, Y8
+	VPERMPS     tanhVAVX2<>+0(SB), Y7, Y7
+	VFMADD231PS Y8, Y6, Y9
+	VMULPS      Y6, Y7, Y7
+	VDIVPS      Y9, Y7, Y7
+	VADDPS      Y7, Y8, Y8
+	VANDPS      Y2, Y5, Y5
+	VORPS       Y5, Y8, Y8
+	VMULPS      Y0, Y8, Y8
+	VMOVUPS     Y8, (DI)
+	VMAXPS      Y4, Y8, Y4
+	ADDQ        CX, DI
+	DECQ        R8
+	JNZ         chunk1row
+
+chunk1done:
+	VMOVUPS Y4, (BX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000008, SI
+	JMP     columns
+
+DATA const80000000AVX2<>+0(SB)/4, $0x80000000
+DATA const80000000AVX2<>+4(SB)/4, $0x80000000
+DATA const80000000AVX2<>+8(SB)/4, $0x80000000
+DATA const80000000AVX2<>+12(SB)/4, $0x80000000
+DATA const80000000AVX2<>+16(SB)/4, $0x80000000
+DATA const80000000AVX2<>+20(SB)/4, $0x80000000
+DATA const80000000AVX2<>+24(SB)/4, $0x80000000
+DATA const80000000AVX2<>+28(SB)/4, $0x80000000
+GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41103000AVX2<>+0(SB)/4, $0x41103000
+DATA const41103000AVX2<>+4(SB)/4, $0x41103000
+DATA const41103000AVX2<>+8(SB)/4, $0x41103000
+DATA const41103000AVX2<>+12(SB)/4, $0x41103000
+DATA const41103000AVX2<>+16(SB)/4, $0x41103000
+DATA const41103000AVX2<>+20(SB)/4, $0x41103000
+DATA const41103000AVX2<>+24(SB)/4, $0x41103000
+DATA const41103000AVX2<>+28(SB)/4, $0x41103000
+GLOBL const41103000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f550000AVX2<>+0(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+4(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+8(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+12(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+16(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+20(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+24(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+28(SB)/4, $0x3f550000
+GLOBL const3f550000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const4b400000AVX2<>+0(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+4(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+8(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+12(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+16(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+20(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+24(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+28(SB)/4, $0x4b400000
+GLOBL const4b400000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f800000AVX2<>+0(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+4(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+8(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+12(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+16(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+20(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+24(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+28(SB)/4, $0x3f800000
+GLOBL const3f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3eaaaa79AVX2<>+0(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+4(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+8(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+12(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+16(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+20(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+24(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+28(SB)/4, $0x3eaaaa79
+GLOBL const3eaaaa79AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbcb5d1e4AVX2<>+0(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+4(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+8(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+12(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+16(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+20(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+24(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+28(SB)/4, $0xbcb5d1e4
+GLOBL constbcb5d1e4AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3b01b40bAVX2<>+0(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+4(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+8(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+12(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+16(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+20(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+24(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+28(SB)/4, $0x3b01b40b
+GLOBL const3b01b40bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhCAVX2<>+0(SB)/4, $0x00000000
+DATA tanhCAVX2<>+4(SB)/4, $0x3f9960b9
+DATA tanhCAVX2<>+8(SB)/4, $0x401973b4
+DATA tanhCAVX2<>+12(SB)/4, $0x40669340
+DATA tanhCAVX2<>+16(SB)/4, $0x4099a70b
+DATA tanhCAVX2<>+20(SB)/4, $0x40c05395
+DATA tanhCAVX2<>+24(SB)/4, $0x40e7034e
+DATA tanhCAVX2<>+28(SB)/4, $0x410aa123
+GLOBL tanhCAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhTAVX2<>+0(SB)/4, $0x00000000
+DATA tanhTAVX2<>+4(SB)/4, $0x3f5547a4
+DATA tanhTAVX2<>+8(SB)/4, $0x3f7bcd32
+DATA tanhTAVX2<>+12(SB)/4, $0x3f7f9ec0
+DATA tanhTAVX2<>+16(SB)/4, $0x3f7ff727
+DATA tanhTAVX2<>+20(SB)/4, $0x3f7fff36
+DATA tanhTAVX2<>+24(SB)/4, $0x3f7fffee
+DATA tanhTAVX2<>+28(SB)/4, $0x3f7fffff
+GLOBL tanhTAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhVAVX2<>+0(SB)/4, $0x3f800000
+DATA tanhVAVX2<>+4(SB)/4, $0x3e9c9f6a
+DATA tanhVAVX2<>+8(SB)/4, $0x3d053fb8
+DATA tanhVAVX2<>+12(SB)/4, $0x3b425b0e
+DATA tanhVAVX2<>+16(SB)/4, $0x398d8d8e
+DATA tanhVAVX2<>+20(SB)/4, $0x37c9ffb0
+DATA tanhVAVX2<>+24(SB)/4, $0x360ffffb
+DATA tanhVAVX2<>+28(SB)/4, $0x34000000
+GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
+
 // func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX2
 TEXT ·MaskAVX2(SB), NOSPLIT, $0-120
@@ -10584,16 +10848,6 @@ chunk1done:
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x00000008, DI
 	JMP     columns
-
-DATA const3f800000AVX2<>+0(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+4(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+8(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+12(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+16(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+20(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+24(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+28(SB)/4, $0x3f800000
-GLOBL const3f800000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const3f317218AVX2<>+0(SB)/4, $0x3f317218
 DATA const3f317218AVX2<>+4(SB)/4, $0x3f317218
@@ -11885,6 +12139,237 @@ DATA const00007fffAVX2<>+20(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
+
+// func Exp2AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    dst_len+8(FP), DX
+	VMOVUPS const43000000AVX2<>+0(SB), Y0
+	XORQ    BX, BX
+	MOVQ    DX, SI
+	SUBQ    $0x00000008, SI
+	JL      single
+
+	// The last vector waits in a register.
+	VMOVUPS (CX)(SI*4), Y1
+	VMINPS  Y1, Y0, Y1
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y1, Y2
+	VCVTDQ2PS Y2, Y3
+	VSUBPS    Y3, Y1, Y3
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
+
+	// Scale by 2^n.
+	VPSLLD  $0x17, Y2, Y2
+	VPADDD  Y2, Y4, Y4
+	VANDPS  Y1, Y4, Y4
+	JZ      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(BX*4), Y1
+	VMINPS  Y1, Y0, Y1
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y1, Y2
+	VCVTDQ2PS Y2, Y3
+	VSUBPS    Y3, Y1, Y3
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y5
+
+	// Scale by 2^n.
+	VPSLLD  $0x17, Y2, Y2
+	VPADDD  Y2, Y5, Y5
+	VANDPS  Y1, Y5, Y5
+	VMOVUPS Y5, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
+	CMPQ    BX, SI
+	JLT     vector
+
+last:
+	VMOVUPS Y4, (AX)(SI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   BX, DX
+	JGE    done
+	VMOVSS (CX)(BX*4), X1
+	VMINPS Y1, Y0, Y1
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y1, Y2
+	VCVTDQ2PS Y2, Y3
+	VSUBPS    Y3, Y1, Y3
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y3, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y3, Y4
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y2, Y2
+	VPADDD Y2, Y4, Y4
+	VANDPS Y1, Y4, Y4
+	VMOVSS X4, (AX)(BX*4)
+	INCQ   BX
+	JMP    single
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const43000000AVX2<>+0(SB)/4, $0x43000000
+DATA const43000000AVX2<>+4(SB)/4, $0x43000000
+DATA const43000000AVX2<>+8(SB)/4, $0x43000000
+DATA const43000000AVX2<>+12(SB)/4, $0x43000000
+DATA const43000000AVX2<>+16(SB)/4, $0x43000000
+DATA const43000000AVX2<>+20(SB)/4, $0x43000000
+DATA const43000000AVX2<>+24(SB)/4, $0x43000000
+DATA const43000000AVX2<>+28(SB)/4, $0x43000000
+GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func TanhAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·TanhAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    dst_len+8(FP), DX
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const41103000AVX2<>+0(SB), Y1
+	XORQ    BX, BX
+	MOVQ    DX, SI
+	SUBQ    $0x00000008, SI
+	JL      single
+
+	// The last vector waits in a register.
+	VMOVUPS (CX)(SI*4), Y2
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y2, Y0, Y3
+	VMINPS      Y3, Y1, Y3
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
+	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y5
+	VSUBPS      Y5, Y3, Y3
+
+	// h, a polynomial in r².
+	VMULPS      Y3, Y3, Y5
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y5
+	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
+	VFMADD231PS Y5, Y3, Y6
+	VMULPS      Y3, Y4, Y4
+	VDIVPS      Y6, Y4, Y4
+	VADDPS      Y4, Y5, Y5
+	VANDPS      Y0, Y2, Y2
+	VORPS       Y2, Y5, Y5
+	JZ          last
+	PCALIGN     $0x40
+
+vector:
+	VMOVUPS (CX)(BX*4), Y2
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y2, Y0, Y3
+	VMINPS      Y3, Y1, Y3
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
+	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y6
+	VSUBPS      Y6, Y3, Y3
+
+	// h, a polynomial in r².
+	VMULPS      Y3, Y3, Y6
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y6
+	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
+	VFMADD231PS Y6, Y3, Y7
+	VMULPS      Y3, Y4, Y4
+	VDIVPS      Y7, Y4, Y4
+	VADDPS      Y4, Y6, Y6
+	VANDPS      Y0, Y2, Y2
+	VORPS       Y2, Y6, Y6
+	VMOVUPS     Y6, (AX)(BX*4)
+	ADDQ        $0x00000008, BX
+	CMPQ        BX, SI
+	JLT         vector
+
+last:
+	VMOVUPS Y5, (AX)(SI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   BX, DX
+	JGE    done
+	VMOVSS (CX)(BX*4), X2
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y2, Y0, Y3
+	VMINPS      Y3, Y1, Y3
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y3, Y4
+	VPERMPS     tanhCAVX2<>+0(SB), Y4, Y5
+	VSUBPS      Y5, Y3, Y3
+
+	// h, a polynomial in r².
+	VMULPS      Y3, Y3, Y5
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y4, Y5
+	VPERMPS     tanhVAVX2<>+0(SB), Y4, Y4
+	VFMADD231PS Y5, Y3, Y6
+	VMULPS      Y3, Y4, Y4
+	VDIVPS      Y6, Y4, Y4
+	VADDPS      Y4, Y5, Y5
+	VANDPS      Y0, Y2, Y2
+	VORPS       Y2, Y5, Y5
+	VMOVSS      X5, (AX)(BX*4)
+	INCQ        BX
+	JMP         single
+
+done:
+	VZEROUPPER
+	RET
 
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3

@@ -79,6 +79,11 @@ func Tile3BF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint
 //go:noescape
 func SettleAVX512(c []float32, ldc int, m int, bias []float32)
 
+// SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+//
+//go:noescape
+func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
 // MaskAVX512 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape
@@ -148,6 +153,16 @@ func NarrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int
 //
 //go:noescape
 func NarrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
+// Exp2AVX512 computes dst = 2^src for len(dst) elements. dst may be src.
+//
+//go:noescape
+func Exp2AVX512(dst []float32, src []float32)
+
+// TanhAVX512 computes dst = tanh(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func TanhAVX512(dst []float32, src []float32)
 
 // PeakAVX512 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //

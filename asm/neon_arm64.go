@@ -69,6 +69,11 @@ func Tile12BF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint1
 //go:noescape
 func SettleNEON(c []float32, ldc int, m int, bias []float32)
 
+// SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+//
+//go:noescape
+func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+
 // MaskNEON replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
 //
 //go:noescape
@@ -138,6 +143,16 @@ func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //
 //go:noescape
 func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
+// Exp2NEON computes dst = 2^src for len(dst) elements. dst may be src.
+//
+//go:noescape
+func Exp2NEON(dst []float32, src []float32)
+
+// TanhNEON computes dst = tanh(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func TanhNEON(dst []float32, src []float32)
 
 // PeakNEON executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //

@@ -34,6 +34,74 @@ DATA exp2NEON<>+104(SB)/4, $0x38a0b5ae
 DATA exp2NEON<>+108(SB)/4, $0x38a0b5ae
 GLOBL exp2NEON<>(SB), RODATA|NOPTR, $112
 
+DATA exp2AllNEON<>+0(SB)/4, $0x3f800000
+DATA exp2AllNEON<>+4(SB)/4, $0x3f800000
+DATA exp2AllNEON<>+8(SB)/4, $0x3f800000
+DATA exp2AllNEON<>+12(SB)/4, $0x3f800000
+DATA exp2AllNEON<>+16(SB)/4, $0x3f317218
+DATA exp2AllNEON<>+20(SB)/4, $0x3f317218
+DATA exp2AllNEON<>+24(SB)/4, $0x3f317218
+DATA exp2AllNEON<>+28(SB)/4, $0x3f317218
+DATA exp2AllNEON<>+32(SB)/4, $0x3e75fdee
+DATA exp2AllNEON<>+36(SB)/4, $0x3e75fdee
+DATA exp2AllNEON<>+40(SB)/4, $0x3e75fdee
+DATA exp2AllNEON<>+44(SB)/4, $0x3e75fdee
+DATA exp2AllNEON<>+48(SB)/4, $0x3d6357be
+DATA exp2AllNEON<>+52(SB)/4, $0x3d6357be
+DATA exp2AllNEON<>+56(SB)/4, $0x3d6357be
+DATA exp2AllNEON<>+60(SB)/4, $0x3d6357be
+DATA exp2AllNEON<>+64(SB)/4, $0x3c1d96f0
+DATA exp2AllNEON<>+68(SB)/4, $0x3c1d96f0
+DATA exp2AllNEON<>+72(SB)/4, $0x3c1d96f0
+DATA exp2AllNEON<>+76(SB)/4, $0x3c1d96f0
+DATA exp2AllNEON<>+80(SB)/4, $0x3aaf8418
+DATA exp2AllNEON<>+84(SB)/4, $0x3aaf8418
+DATA exp2AllNEON<>+88(SB)/4, $0x3aaf8418
+DATA exp2AllNEON<>+92(SB)/4, $0x3aaf8418
+DATA exp2AllNEON<>+96(SB)/4, $0x3920b5ae
+DATA exp2AllNEON<>+100(SB)/4, $0x3920b5ae
+DATA exp2AllNEON<>+104(SB)/4, $0x3920b5ae
+DATA exp2AllNEON<>+108(SB)/4, $0x3920b5ae
+GLOBL exp2AllNEON<>(SB), RODATA|NOPTR, $112
+
+DATA tanhNEON<>+0(SB)/4, $0x00000000
+DATA tanhNEON<>+4(SB)/4, $0x3f9960b9
+DATA tanhNEON<>+8(SB)/4, $0x401973b4
+DATA tanhNEON<>+12(SB)/4, $0x40669340
+DATA tanhNEON<>+16(SB)/4, $0x4099a70b
+DATA tanhNEON<>+20(SB)/4, $0x40c05395
+DATA tanhNEON<>+24(SB)/4, $0x40e7034e
+DATA tanhNEON<>+28(SB)/4, $0x410aa123
+DATA tanhNEON<>+32(SB)/4, $0x00000000
+DATA tanhNEON<>+36(SB)/4, $0x3f5547a4
+DATA tanhNEON<>+40(SB)/4, $0x3f7bcd32
+DATA tanhNEON<>+44(SB)/4, $0x3f7f9ec0
+DATA tanhNEON<>+48(SB)/4, $0x3f7ff727
+DATA tanhNEON<>+52(SB)/4, $0x3f7fff36
+DATA tanhNEON<>+56(SB)/4, $0x3f7fffee
+DATA tanhNEON<>+60(SB)/4, $0x3f7fffff
+DATA tanhNEON<>+64(SB)/4, $0x3f800000
+DATA tanhNEON<>+68(SB)/4, $0x3e9c9f6a
+DATA tanhNEON<>+72(SB)/4, $0x3d053fb8
+DATA tanhNEON<>+76(SB)/4, $0x3b425b0e
+DATA tanhNEON<>+80(SB)/4, $0x398d8d8e
+DATA tanhNEON<>+84(SB)/4, $0x37c9ffb0
+DATA tanhNEON<>+88(SB)/4, $0x360ffffb
+DATA tanhNEON<>+92(SB)/4, $0x34000000
+DATA tanhNEON<>+96(SB)/4, $0x3f800000
+DATA tanhNEON<>+100(SB)/4, $0x3f800000
+DATA tanhNEON<>+104(SB)/4, $0x3f800000
+DATA tanhNEON<>+108(SB)/4, $0x3f800000
+DATA tanhNEON<>+112(SB)/4, $0x3eaaaa79
+DATA tanhNEON<>+116(SB)/4, $0x3eaaaa79
+DATA tanhNEON<>+120(SB)/4, $0x3eaaaa79
+DATA tanhNEON<>+124(SB)/4, $0x3eaaaa79
+DATA tanhNEON<>+128(SB)/4, $0xbcb5d1e4
+DATA tanhNEON<>+132(SB)/4, $0xbcb5d1e4
+DATA tanhNEON<>+136(SB)/4, $0xbcb5d1e4
+DATA tanhNEON<>+140(SB)/4, $0xbcb5d1e4
+GLOBL tanhNEON<>(SB), RODATA|NOPTR, $144
+
 DATA spreadNEON<>+0(SB)/4, $0x00000000
 DATA spreadNEON<>+4(SB)/4, $0x01010101
 DATA spreadNEON<>+8(SB)/4, $0x02020202
@@ -27924,6 +27992,185 @@ vector:
 done:
 	RET
 
+// func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD s_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $2, R2, R2
+	MOVD max_base+48(FP), R3
+	MOVWU limit+40(FP), R4
+	VDUP R4, V13.S4
+	MOVWU inv+44(FP), R4
+	VDUP R4, V14.S4
+	MOVD max_len+56(FP), R4
+
+	// The widest chunk of columns that is left.
+columns:
+	CMP $8, R4
+	BGE chunk2
+	CMP $4, R4
+	BGE chunk1
+	RET
+
+	// 2 vectors of lanes, one row a turn.
+chunk2:
+	FMOVQ (R3), F15
+	FMOVQ 16(R3), F16
+	MOVD n+32(FP), R6
+	MOVD R1, R5
+	CBZ R6, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R5), F17
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	FMOVQ 16(R5), F18
+	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
+	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
+	VORR V10.B16, V10.B16, V27.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V19.S4, V27.S4
+	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V28.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VFMLA V9.S4, V20.S4, V28.S4
+	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
+	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F25
+	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
+	VFMLA V6.S4, V23.S4, V25.S4
+	FMOVQ 32(R0), F26
+	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V24.S4, V26.S4
+	FMOVQ 16(R0), F27
+	VFMLA V25.S4, V23.S4, V27.S4
+	FMOVQ 16(R0), F28
+	VFMLA V26.S4, V24.S4, V28.S4
+	FMOVQ (R0), F25
+	VFMLA V27.S4, V23.S4, V25.S4
+	FMOVQ (R0), F26
+	VFMLA V28.S4, V24.S4, V26.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
+	VFMLA V27.S4, V19.S4, V25.S4
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
+	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
+	VBIF V7.B16, V27.B16, V17.B16
+	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V28.S4, V20.S4, V26.S4
+	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
+	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
+	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
+	VBIF V7.B16, V28.B16, V18.B16
+	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
+	FMOVQ F17, (R5)
+	WORD $0x6eafe633 // fcmgt v19.4s, v17.4s, v15.4s
+	VBIT V19.B16, V17.B16, V15.B16
+	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
+	FMOVQ F18, 16(R5)
+	WORD $0x6eb0e653 // fcmgt v19.4s, v18.4s, v16.4s
+	VBIT V19.B16, V18.B16, V16.B16
+	ADD R2, R5, R5
+	SUBS $1, R6, R6
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F15, (R3)
+	FMOVQ F16, 16(R3)
+	ADD $32, R1, R1
+	ADD $32, R3, R3
+	SUB $8, R4, R4
+	B columns
+
+	// 1 vectors of lanes, one row a turn.
+chunk1:
+	FMOVQ (R3), F15
+	MOVD n+32(FP), R6
+	MOVD R1, R5
+	CBZ R6, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R5), F16
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V12.B16, V12.B16, V18.B16
+	VFMLA V9.S4, V17.S4, V21.S4
+	WORD $0x4eab96b2 // mla v18.4s, v21.4s, v11.4s
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F20
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VFMLA V6.S4, V19.S4, V20.S4
+	FMOVQ 16(R0), F21
+	VFMLA V20.S4, V19.S4, V21.S4
+	FMOVQ (R0), F20
+	VFMLA V21.S4, V19.S4, V20.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V18.B16, [V2.B16, V3.B16], V21.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V19.B16
+	VFMLA V21.S4, V17.S4, V20.S4
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
+	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
+	VBIF V7.B16, V21.B16, V16.B16
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	FMOVQ F16, (R5)
+	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
+	VBIT V17.B16, V16.B16, V15.B16
+	ADD R2, R5, R5
+	SUBS $1, R6, R6
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F15, (R3)
+	ADD $16, R1, R1
+	ADD $16, R3, R3
+	SUB $4, R4, R4
+	B columns
+
 // func MaskNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 TEXT ·MaskNEON(SB), NOSPLIT, $0-120
 	MOVD s_base+0(FP), R0
@@ -28539,7 +28786,7 @@ chunk3row:
 	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
 	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
 
-	// Half the polynomial in r, by Horner's rule.
+	// The polynomial in r, or half of it, by Horner's rule.
 	FMOVQ 80(R5), F19
 	VFMLA V16.S4, V0.S4, V19.S4
 	FMOVQ 80(R5), F20
@@ -28577,7 +28824,7 @@ chunk3row:
 	FMOVQ (R5), F12
 	VFMLA V18.S4, V21.S4, V12.S4
 
-	// Scale by 2^(n+1).
+	// Scale by 2^n, or twice that.
 	VSHL $23, V13.S4, V13.S4
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
@@ -28639,7 +28886,7 @@ chunk2row:
 	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
 	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
 
-	// Half the polynomial in r, by Horner's rule.
+	// The polynomial in r, or half of it, by Horner's rule.
 	FMOVQ 80(R5), F14
 	VFMLA V12.S4, V0.S4, V14.S4
 	FMOVQ 80(R5), F15
@@ -28665,7 +28912,7 @@ chunk2row:
 	FMOVQ (R5), F9
 	VFMLA V13.S4, V15.S4, V9.S4
 
-	// Scale by 2^(n+1).
+	// Scale by 2^n, or twice that.
 	VSHL $23, V10.S4, V10.S4
 	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
 	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
@@ -28711,7 +28958,7 @@ chunk1row:
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
 	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
 
-	// Half the polynomial in r, by Horner's rule.
+	// The polynomial in r, or half of it, by Horner's rule.
 	FMOVQ 80(R5), F9
 	VFMLA V8.S4, V0.S4, V9.S4
 	FMOVQ 64(R5), F6
@@ -28725,7 +28972,7 @@ chunk1row:
 	FMOVQ (R5), F6
 	VFMLA V8.S4, V9.S4, V6.S4
 
-	// Scale by 2^(n+1).
+	// Scale by 2^n, or twice that.
 	VSHL $23, V7.S4, V7.S4
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
@@ -29031,7 +29278,7 @@ columns:
 	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
 	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
 
-	// Half the polynomial in r, by Horner's rule.
+	// The polynomial in r, or half of it, by Horner's rule.
 	FMOVQ 80(R7), F12
 	VFMLA V10.S4, V0.S4, V12.S4
 	FMOVQ 80(R7), F13
@@ -29057,7 +29304,7 @@ columns:
 	FMOVQ (R7), F5
 	VFMLA V11.S4, V13.S4, V5.S4
 
-	// Scale by 2^(n+1).
+	// Scale by 2^n, or twice that.
 	VSHL $23, V8.S4, V8.S4
 	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
 	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
@@ -29661,6 +29908,277 @@ done:
 	BNE row
 
 end:
+	RET
+
+// func Exp2NEON(dst []float32, src []float32)
+TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
+	MOVD $0x43000000, R0
+	VDUP R0, V0.S4
+	MOVD $exp2AllNEON<>(SB), R0
+	FMOVQ 96(R0), F1
+	MOVD $0x4b400000, R1
+	VDUP R1, V2.S4
+	MOVD $0xc2fc0000, R1
+	VDUP R1, V3.S4
+	MOVD $0xff800000, R1
+	VDUP R1, V4.S4
+	MOVD dst_base+0(FP), R1
+	MOVD src_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector waits in a register.
+	ADD R3<<2, R2, R4
+	FMOVQ (R4), F6
+	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e22d4c7 // fadd v7.4s, v6.4s, v2.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
+	WORD $0x6ea6e46a // fcmgt v10.4s, v3.4s, v6.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R0), F9
+	VFMLA V8.S4, V1.S4, V9.S4
+	FMOVQ 64(R0), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 48(R0), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ 32(R0), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 16(R0), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ (R0), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V7.S4, V7.S4
+	VADD V7.S4, V6.S4, V6.S4
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V8.B16, V6.B16
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	ADD R3<<2, R1, R4
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F5
+	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
+	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R0), F9
+	VFMLA V8.S4, V1.S4, V9.S4
+	FMOVQ 64(R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+	FMOVQ 48(R0), F9
+	VFMLA V8.S4, V5.S4, V9.S4
+	FMOVQ 32(R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+	FMOVQ 16(R0), F9
+	VFMLA V8.S4, V5.S4, V9.S4
+	FMOVQ (R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V7.S4, V7.S4
+	VADD V7.S4, V5.S4, V5.S4
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V8.B16, V5.B16
+	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
+	FMOVQ.P F5, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F6, (R4)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F5
+	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
+	WORD $0x6ea5e46a // fcmgt v10.4s, v3.4s, v5.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R0), F9
+	VFMLA V8.S4, V1.S4, V9.S4
+	FMOVQ 64(R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+	FMOVQ 48(R0), F9
+	VFMLA V8.S4, V5.S4, V9.S4
+	FMOVQ 32(R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+	FMOVQ 16(R0), F9
+	VFMLA V8.S4, V5.S4, V9.S4
+	FMOVQ (R0), F5
+	VFMLA V8.S4, V9.S4, V5.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V7.S4, V7.S4
+	VADD V7.S4, V5.S4, V5.S4
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V8.B16, V5.B16
+	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
+	FMOVS.P F5, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
+	RET
+
+// func TanhNEON(dst []float32, src []float32)
+TEXT ·TanhNEON(SB), NOSPLIT, $0-48
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD dst_base+0(FP), R1
+	MOVD src_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector waits in a register.
+	ADD R3<<2, R2, R4
+	FMOVQ (R4), F14
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
+	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
+	VORR V10.B16, V10.B16, V19.B16
+	VORR V12.B16, V12.B16, V16.B16
+	VFMLA V9.S4, V15.S4, V19.S4
+	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
+	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F18
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	VFMLA V6.S4, V17.S4, V18.S4
+	FMOVQ 16(R0), F19
+	VFMLA V18.S4, V17.S4, V19.S4
+	FMOVQ (R0), F18
+	VFMLA V19.S4, V17.S4, V18.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
+	VFMLA V19.S4, V15.S4, V18.S4
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	VBIF V7.B16, V19.B16, V14.B16
+	ADD R3<<2, R1, R4
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F13
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
+	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
+	VORR V10.B16, V10.B16, V19.B16
+	VORR V12.B16, V12.B16, V16.B16
+	VFMLA V9.S4, V15.S4, V19.S4
+	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
+	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F18
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	VFMLA V6.S4, V17.S4, V18.S4
+	FMOVQ 16(R0), F19
+	VFMLA V18.S4, V17.S4, V19.S4
+	FMOVQ (R0), F18
+	VFMLA V19.S4, V17.S4, V18.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
+	VFMLA V19.S4, V15.S4, V18.S4
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	VBIF V7.B16, V19.B16, V13.B16
+	FMOVQ.P F13, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F14, (R4)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F13
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0f9af // fabs v15.4s, v13.4s
+	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
+	VORR V10.B16, V10.B16, V19.B16
+	VORR V12.B16, V12.B16, V16.B16
+	VFMLA V9.S4, V15.S4, V19.S4
+	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
+	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F18
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	VFMLA V6.S4, V17.S4, V18.S4
+	FMOVQ 16(R0), F19
+	VFMLA V18.S4, V17.S4, V19.S4
+	FMOVQ (R0), F18
+	VFMLA V19.S4, V17.S4, V18.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
+	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
+	VFMLA V19.S4, V15.S4, V18.S4
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	VBIF V7.B16, V19.B16, V13.B16
+	FMOVS.P F13, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
 	RET
 
 // func PeakNEON(n int)

@@ -40,3 +40,10 @@ func Exp2(x float32) float32 {
 	// normal number, so n can be added to the exponent. The shift drops all of t but the low bits of n.
 	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
 }
+
+// Exp2Slice computes dst = 2^src for len(dst) elements.
+func Exp2Slice(dst, src []float32) {
+	for i, x := range window(src, 0, len(dst)) {
+		dst[i] = Exp2(x)
+	}
+}

@@ -62,3 +62,10 @@ func Softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
 		}
 	}
 }
+
+// TanhSlice computes dst = tanh(src) for len(dst) elements.
+func TanhSlice(dst, src []float32) {
+	for i, x := range window(src, 0, len(dst)) {
+		dst[i] = Tanh(x)
+	}
+}

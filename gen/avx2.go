@@ -89,6 +89,11 @@ func (avx2) selectNegative(c *build.Context, s, m, other reg.Register) {
 	c.VBLENDVPS(m, other, s, s)
 }
 
+func (avx2) takeSign(c *build.Context, y, x, signBit reg.Register) {
+	c.VANDPS(signBit, x, x)
+	c.VORPS(x, y, y)
+}
+
 func (i avx2) newSet(c *build.Context) reg.Register {
 	s := c.YMM()
 	i.zero(c, s)

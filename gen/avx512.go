@@ -78,6 +78,11 @@ func (avx512) selectNegative(c *build.Context, s, m, other reg.Register) {
 	c.VBLENDMPS(other, s, k, s)
 }
 
+func (avx512) takeSign(c *build.Context, y, x, signBit reg.Register) {
+	const aOrBAndC = 0xf8
+	c.VPTERNLOGD(operand.U8(aOrBAndC), signBit, x, y)
+}
+
 func (avx512) newSet(c *build.Context) reg.Register {
 	k := c.K()
 	c.KXORW(k, k, k)

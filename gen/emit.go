@@ -18,13 +18,13 @@ import (
 type gen struct {
 	*build.Context
 	isa
-	consts map[uint32]operand.Mem // broadcast constants in read-only data
+	data map[string]operand.Mem // vectors in read-only data, by name
 }
 
 // build1 generates the files of one ISA. Nothing is returned unless all of it
 // compiled and passed the lint.
 func build1(i isa) (asm, stubs []byte, err error) {
-	g := &gen{Context: build.NewContext(), isa: i, consts: map[uint32]operand.Mem{}}
+	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
 	g.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	emitAll(g, i.tiles(), i.strip())
 
@@ -127,26 +127,21 @@ func indexed(base, index reg.Register, scale uint8) operand.Mem {
 
 // constant returns a vector of one repeated 32-bit value in read-only data.
 func (g *gen) constant(bits uint32) operand.Mem {
-	if m, ok := g.consts[bits]; ok {
-		return m
-	}
-	m := g.StaticGlobal(fmt.Sprintf("const%08x%s", bits, g.name()))
-	g.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range g.lanes() {
-		g.AddDatum(4*i, operand.U32(bits))
-	}
-	g.consts[bits] = m
-	return m
+	return g.repeated(fmt.Sprintf("const%08x", bits), bits)
 }
 
-// quarters returns a vector of four 32-bit values, repeated in every 128-bit
-// quarter, in read-only data.
-func (g *gen) quarters(name string, words [4]uint32) operand.Mem {
+// repeated returns a vector of 32-bit values in read-only data, repeated as often as
+// they fit. The same name stands for the same values.
+func (g *gen) repeated(name string, words ...uint32) operand.Mem {
+	if m, ok := g.data[name]; ok {
+		return m
+	}
 	m := g.StaticGlobal(name + g.name())
 	g.DataAttributes(attr.RODATA | attr.NOPTR)
 	for i := range g.lanes() {
-		g.AddDatum(4*i, operand.U32(words[i%4]))
+		g.AddDatum(4*i, operand.U32(words[i%len(words)]))
 	}
+	g.data[name] = m
 	return m
 }
 

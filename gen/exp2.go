@@ -12,6 +12,7 @@ var exp2Coefficients = [...]uint32{0x3f800000, 0x3f317218, 0x3e75fdee, 0x3d6357b
 
 const (
 	minus126    = 0xc2fc0000
+	plus128     = 0x43000000
 	minusInf    = 0xff800000
 	exp2Numbers = len(exp2Coefficients) + 1
 )

@@ -9,6 +9,7 @@ import (
 type emitter interface {
 	tile(s tileShape, b element, e epilogue)
 	settle()
+	softcap()
 	mask()
 	alibi()
 	bias()
@@ -23,6 +24,8 @@ type emitter interface {
 	widenInt8()
 	narrowF16()
 	narrowBF16()
+	exp2Each()
+	tanhEach()
 	peak()
 }
 
@@ -40,6 +43,7 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 		}
 	}
 	e.settle()
+	e.softcap()
 	e.mask()
 	e.alibi()
 	e.bias()
@@ -54,6 +58,8 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.widenInt8()
 	e.narrowF16()
 	e.narrowBF16()
+	e.exp2Each()
+	e.tanhEach()
 	e.peak()
 }
 
@@ -65,6 +71,8 @@ type function struct{ name, signature, doc string }
 var (
 	settleFunction = function{"Settle", "(c []float32, ldc, m int, bias []float32)",
 		"adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000."}
+	softcapFunction = function{"Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
+		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves."}
 	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
 		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
 	alibiFunction = function{"Alibi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
@@ -93,6 +101,10 @@ var (
 		"rounds n rows of d numbers to binary16, every NaN to 0x7e00."}
 	narrowBF16Function = function{"NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
 		"rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0."}
+	exp2Function = function{"Exp2", "(dst, src []float32)",
+		"computes dst = 2^src for len(dst) elements. dst may be src."}
+	tanhFunction = function{"Tanh", "(dst, src []float32)",
+		"computes dst = tanh(src) for len(dst) elements. dst may be src."}
 	peakFunction = function{"Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
 )
 

@@ -80,7 +80,7 @@ func (h *hider) constants() {
 		for i := range words {
 			words[i] = uint32(4*t+i)<<24 | 0x808080
 		}
-		h.spread[t] = h.atHand(h.quarters(fmt.Sprintf("spread%d", t), words))
+		h.spread[t] = h.atHand(h.repeated(fmt.Sprintf("spread%d", t), words[:]...))
 	}
 }
 

@@ -53,6 +53,9 @@ type isa interface {
 	// selectNegative replaces by other the lanes of s where the sign of m is set.
 	selectNegative(c *build.Context, s, m, other reg.Register)
 
+	// takeSign gives y, whose sign is not set, the sign of x. x may be overwritten.
+	takeSign(c *build.Context, y, x, signBit reg.Register)
+
 	// orNaN adds to the set of lanes, made by newSet, those in which x is NaN;
 	// setBits stores the set as bits.
 	newSet(c *build.Context) reg.Register

@@ -11,8 +11,9 @@ import (
 // apart from them, and has a builder that allocates no registers by itself: the
 // register maps are in the code.
 type neon struct {
-	file   *a64.File
-	consts a64.Global // of exp2
+	file       *a64.File
+	exp2Consts [2]a64.Global // by domain
+	tanhConsts a64.Global
 	*a64.Func
 }
 
@@ -34,7 +35,10 @@ var neonStrip = tileShape{12, 2}
 // buildNEON generates the files of NEON.
 func buildNEON() (asm, stubs []byte, err error) {
 	g := &neon{file: a64.NewFile("asm", "arm64 && !purego")}
-	g.consts = g.file.Data("exp2NEON", exp2Data()...)
+	for d := range g.exp2Consts {
+		g.exp2Consts[d] = g.file.Data(domain(d).table(), domain(d).coefficients()...)
+	}
+	g.tanhConsts = g.file.Data("tanhNEON", tanhData()...)
 	emitAll(g, neonTiles, neonStrip)
 	asm, stubs, err = g.file.Build()
 	if err != nil {

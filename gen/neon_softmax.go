@@ -11,36 +11,60 @@ import "github.com/attn-go/attn/gen/a64"
 // as no step is near the subnormals, and the last product is exact too. Unlike a
 // sum with the exponent it keeps a NaN, whatever its bits.
 //
+// For all x up to 128 that is too little: there n is added to the exponent of the
+// whole polynomial, which leaves no bit of n+128 to spare, and NaNs are put back.
+//
 // Horner's steps overwrite their addend, so each loads its coefficient anew:
 // loads are idle here, and a copy would take a vector unit.
 
 // roundAndBias is 1.5·2^23 + 128.
 const roundAndBias = 0x4b400080
 
-// exp2Data are the halved coefficients, four times each, the constant term first.
-func exp2Data() []uint32 {
+// A domain is the numbers that an exp2 is for.
+type domain int
+
+const (
+	notPositive domain = iota
+	allNumbers         // up to 128, and NaN
+)
+
+func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
+
+// coefficients are the polynomial's, four times each, the constant term first.
+func (d domain) coefficients() []uint32 {
 	var words []uint32
 	for _, c := range exp2Coefficients {
-		c -= 1 << 23
+		if d == notPositive {
+			c -= 1 << 23 // half
+		}
 		words = append(words, c, c, c, c)
 	}
 	return words
 }
 
+// round is what rounds x to n, in the low bits of the sum.
+func (d domain) round() uint32 {
+	if d == notPositive {
+		return roundAndBias
+	}
+	return roundMagic
+}
+
 // An exp2Regs holds what exp2 needs throughout.
 type exp2Regs struct {
+	domain       domain
 	coefficients a64.GP
 	highest      a64.Vec // coefficient
-	round        a64.Vec // roundAndBias
+	round        a64.Vec
 	limit        a64.Vec // -126
 	minusInf     a64.Vec
 }
 
-func (g *neon) exp2Regs() exp2Regs {
-	e := exp2Regs{coefficients: g.GP(), highest: g.Vec()}
-	g.Op("MOVD", g.consts, e.coefficients)
+func (g *neon) exp2Regs(d domain) exp2Regs {
+	e := exp2Regs{domain: d, coefficients: g.GP(), highest: g.Vec()}
+	g.Op("MOVD", g.exp2Consts[d], e.coefficients)
 	g.load(a64.At(e.coefficients, 6*neonBytes), e.highest)
-	e.round, e.limit, e.minusInf = g.broadcast(roundAndBias), g.broadcast(minus126), g.broadcast(minusInf)
+	e.round, e.limit, e.minusInf = g.broadcast(d.round()), g.broadcast(minus126), g.broadcast(minusInf)
 	return e
 }
 
@@ -55,12 +79,18 @@ func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 			g.FSUB(rs[i], x, rs[i])
 			g.FCMGT(drop[i], e.limit, x)
 		}
-		g.Comment("Half the polynomial in r, by Horner's rule.")
+		g.Comment("The polynomial in r, or half of it, by Horner's rule.")
 		g.horner(e, xs, rs, ts)
-		g.Comment("Scale by 2^(n+1).")
+		g.Comment("Scale by 2^n, or twice that.")
 		for i, x := range xs {
 			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
-			g.FMUL(x, x, ns[i])
+			if e.domain == notPositive {
+				g.FMUL(x, x, ns[i])
+			} else {
+				g.Op("VADD", ns[i].S4(), x.S4(), x.S4())
+				g.FCMEQ(ts[i], rs[i], rs[i])
+				g.Op("VBIF", ts[i].B16(), rs[i].B16(), x.B16())
+			}
 			g.BIC(x, x, drop[i])
 		}
 	})
@@ -105,7 +135,7 @@ const neonChunk = 3
 func (g *neon) softmax() {
 	g.function(softmaxFunction)
 	p := softmaxer{neon: g, s: g.slice("s"), ld: g.stride("ld"), max: g.slice("max"), sum: g.slice("sum"), left: g.param(g.Len("max"))}
-	e := g.exp2Regs()
+	e := g.exp2Regs(notPositive)
 	g.chunks(neonChunk, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
 }
 
@@ -154,7 +184,7 @@ func (g *neon) fold() {
 	g.function(foldFunction)
 	max, sum, blockMax, blockSum := g.slice("max"), g.slice("sum"), g.slice("blockMax"), g.slice("blockSum")
 	alpha, beta, left := g.slice("alpha"), g.slice("beta"), g.param(g.Len("max"))
-	e := g.exp2Regs()
+	e := g.exp2Regs(notPositive)
 	g.Jump("CBZ", "done", left)
 	g.Comment("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")

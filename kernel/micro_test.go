@@ -20,7 +20,10 @@ var microKernels = []struct {
 	{"tile", tileCases(tileProduct, tileContinued)},
 	{"tileMax", tileCases(tileTop)},
 	{"tileFold", tileCases(tileFolded)},
+	{"softcap", softcapCases},
 	{"mask", maskCases},
+	{"exp2", functionCases(exp2Of)},
+	{"tanh", functionCases(tanhOf)},
 	{"alibi", alibiCases},
 	{"bias", biasCases},
 	{"hide", hideCases},
@@ -88,6 +91,7 @@ func reference(w int) *panelKernels {
 		tileFold: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 			fallback.TileFoldW(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
 		},
+		softcap: fallback.Softcap,
 		mask:    fallback.Mask,
 		alibi:   fallback.Alibi,
 		bias:    fallback.Bias,
@@ -100,6 +104,7 @@ func reference(w int) *panelKernels {
 
 		converters:   genericTier().panels[0].converters,
 		stripKernels: referenceStrips,
+		functions:    functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 	}
 }
 

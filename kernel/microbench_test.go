@@ -42,7 +42,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 		list = append(list, benchTile("tile", w, 256, d, rowsTight), benchTile("tile", w, d, 256, columnsTight))
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
-	list = append(list, benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
+	list = append(list, benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
 	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
@@ -50,6 +50,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 		}
 	}
 	list = append(list, benchConverters()...)
+	list = append(list, benchFunctions()...)
 	return append(list, benchStrips()...)
 }
 
@@ -71,6 +72,23 @@ func benchTile(kernel string, w, m, k int, a operand) microBenchmark {
 		"tileFold": func(p *panelKernels) { p.tileFold(z, w, x, rs, cs, y, w, m, k, alpha, beta) },
 	}[kernel]
 	return microBenchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*w), 0, call}
+}
+
+func benchSoftcap(w int) microBenchmark {
+	s, top := random(blockKeys*w), filled(w, -inf32)
+	return microBenchmark{"softcap", "n=256", 0, float64(len(s)), func(p *panelKernels) {
+		p.softcap(s, w, blockKeys, 43, 1./43, top)
+	}}
+}
+
+// benchFunctions are those over slices.
+func benchFunctions() []microBenchmark {
+	const n = 16 * 256
+	src, dst := random(n), make([]float32, n)
+	return []microBenchmark{
+		{"exp2", "n=4096", 0, n, func(p *panelKernels) { p.exp2(dst, src) }},
+		{"tanh", "n=4096", 0, n, func(p *panelKernels) { p.tanh(dst, src) }},
+	}
 }
 
 func benchMask(w int) microBenchmark {

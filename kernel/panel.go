@@ -55,7 +55,13 @@ type panelKernels struct {
 	// max[lane] = max(s[j·ld+lane], max[lane]).
 	mask func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
 
-	softcap func(s []float32, ld, n int, cap, inv float32, max []float32)
+	// softcap limits scores smoothly, for n rows, with every product rounded for
+	// itself:
+	//
+	//	s[j·ld+lane] = limit·tanh(s[j·ld+lane]·inv)
+	//
+	// then max as in mask.
+	softcap func(s []float32, ld, n int, limit, inv float32, max []float32)
 
 	// alibi adds a bias that falls with the distance between query and key, for
 	// n rows of which the first is key j0:
@@ -118,6 +124,14 @@ type panelKernels struct {
 	// What needs no panel is the same for all widths.
 	converters
 	stripKernels
+	functions
+}
+
+// functions are the micro-kernels of one ISA for functions of the contract over
+// slices. The rules of panelKernels hold for them, but dst may be src.
+type functions struct {
+	// exp2 and tanh compute dst[x] = f(src[x]), x < len(dst).
+	exp2, tanh func(dst, src []float32)
 }
 
 // converters are the micro-kernels of one ISA that convert n rows of d elements

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/asm"
-	"github.com/attn-go/attn/fallback"
 	"github.com/klauspost/cpuid/v2"
 )
 
@@ -55,7 +54,7 @@ func mainAVX512() int {
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: fallback.Softcap,
+		softcap: asm.SoftcapAVX512,
 		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
 		hide: asm.HideAVX512, bias: asm.BiasAVX512,
 		softmax: asm.SoftmaxAVX512, dropout: asm.DropoutAVX512, fold: asm.FoldAVX512,
@@ -67,13 +66,14 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		stripKernels: stripKernels{
 			strip: asm.Tile3AVX512, stripF16: asm.Tile3F16AVX512, stripBF16: asm.Tile3BF16AVX512, settle: asm.SettleAVX512,
 		},
+		functions: functions{exp2: asm.Exp2AVX512, tanh: asm.TanhAVX512},
 	}
 }
 
 func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: fallback.Softcap,
+		softcap: asm.SoftcapAVX2,
 		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
 		hide: asm.HideAVX2, bias: asm.BiasAVX2,
 		softmax: asm.SoftmaxAVX2, dropout: asm.DropoutAVX2, fold: asm.FoldAVX2,
@@ -85,6 +85,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		stripKernels: stripKernels{
 			strip: asm.Tile6AVX2, stripF16: asm.Tile6F16AVX2, stripBF16: asm.Tile6BF16AVX2, settle: asm.SettleAVX2,
 		},
+		functions: functions{exp2: asm.Exp2AVX2, tanh: asm.TanhAVX2},
 	}
 }
 

@@ -4,7 +4,6 @@ package kernel
 
 import (
 	"github.com/attn-go/attn/asm"
-	"github.com/attn-go/attn/fallback"
 )
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of
@@ -28,7 +27,7 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: fallback.Softcap,
+		softcap: asm.SoftcapNEON,
 		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
 		hide: asm.HideNEON, bias: asm.BiasNEON,
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
@@ -40,5 +39,6 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		stripKernels: stripKernels{
 			strip: asm.Tile12NEON, stripF16: asm.Tile12F16NEON, stripBF16: asm.Tile12BF16NEON, settle: asm.SettleNEON,
 		},
+		functions: functions{exp2: asm.Exp2NEON, tanh: asm.TanhNEON},
 	}
 }

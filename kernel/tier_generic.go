@@ -36,6 +36,7 @@ func genericTier() tier {
 				stripBF16: fallback.StripBF16,
 				settle:    fallback.Settle,
 			},
+			functions: functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 		}},
 		main:       func() int { return fallback.Lanes },
 		threadFMAs: 1 << 15,

@@ -31,6 +31,9 @@ var (
 	fsub        = encoding{"fsub", 0x4ea0d400, same3}
 	fmul        = encoding{"fmul", 0x6e20dc00, same3}
 	fdiv        = encoding{"fdiv", 0x6e20fc00, same3}
+	fmin        = encoding{"fmin", 0x4ea0f400, same3}
+	mla         = encoding{"mla", 0x4ea09400, same3}
+	fabs        = encoding{"fabs v%d.4s, v%d.4s", 0x4ea0f800, pair}
 	fcmgt       = encoding{"fcmgt", 0x6ea0e400, same3}
 	fcmeq       = encoding{"fcmeq", 0x4e20e400, same3}
 	fcmeqZero   = encoding{"fcmeq", 0x4ea0d800, zero2}
@@ -59,7 +62,7 @@ var (
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
-	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, mla, fabs,
 }
 
 // encode returns the instruction's word and its text. m and lane are ignored
@@ -118,6 +121,9 @@ func (f *Func) FADD(d, n, m Vec)  { f.vec3(fadd, d, n, m) }  // d = n + m
 func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
 func (f *Func) FMUL(d, n, m Vec)  { f.vec3(fmul, d, n, m) }  // d = n · m
 func (f *Func) FDIV(d, n, m Vec)  { f.vec3(fdiv, d, n, m) }  // d = n / m
+func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, NaN if one is
+func (f *Func) FABS(d, n Vec)     { f.vec2(fabs, d, n) }     // d = |n|
+func (f *Func) MLA(d, n, m Vec)   { f.vec3(mla, d, n, m) }   // d += n · m, integers
 func (f *Func) FCMGT(d, n, m Vec) { f.vec3(fcmgt, d, n, m) } // d = n > m: all bits of a lane, or none
 func (f *Func) FCMEQ(d, n, m Vec) { f.vec3(fcmeq, d, n, m) } // d = n == m
 func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
