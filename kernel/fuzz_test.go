@@ -2,80 +2,125 @@ package kernel
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"testing"
 )
 
-// FuzzAttention draws shapes, layouts, masks, scales, threads, element types and poison, and
+// A fuzzCall is what the fuzzer draws: a shape, a level for every factor of an
+// optionCase, and numbers that need not be valid.
+type fuzzCall struct {
+	attnCase
+	levels                        []byte
+	softcap, rate                 float32
+	queryStart, keyStart, threads int
+}
+
+// FuzzAttention draws shapes, layouts, element types, all options, threads and poison, and
 // compares every tier with the contract computed row by row. Numbers that make
 // no valid call must give a typed error.
 func FuzzAttention(f *testing.F) {
-	f.Add(uint64(1), 1, 2, 1, 5, 300, 16, 16, 0, -1, 0, float32(0), 2, uint(37))
-	f.Add(uint64(2), 2, 2, 2, 70, 70, 7, 9, 1, 0, -1, float32(0.5), 1, uint(74))
-	f.Add(uint64(3), 1, 4, 2, 1, 513, 8, 8, 2, 512, 400, float32(0), 3, uint(111))
-	f.Add(uint64(4), 3, 1, 1, 17, 257, 33, 1, 2, 240, 256, float32(-2), 4, uint(4))
-	f.Add(uint64(5), 1, 6, 2, 25, 31, 64, 64, 0, 6, 9, float32(0), 2, uint(41))
-	f.Add(uint64(6), 1, 3, 2, 4, 4, 4, 4, 0, 0, 0, float32(0), 1, uint(78))    // heads do not divide
-	f.Add(uint64(7), 1, 1, 1, -4, 4, 4, 4, 0, 0, 0, float32(0), 1, uint(115))  // negative length
-	f.Add(uint64(8), 1, 1, 1, 4, 4, 4, 4, 0, 0, 0, float32(1e30), -1, uint(8)) // negative threads
-	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv, lay, causal, length int, scale float32, threads int, types uint) {
-		if max(b, h, hkv, lq, d, dv) > 100 || lk > 1100 || min(b, h, hkv, lq, lk, d, dv) < -100 ||
-			max(1, b)*max(1, h)*max(1, lq)*max(1, lk)*max(1, d+dv) > 4<<20 || threads > 64 {
+	add := func(seed uint64, shape [7]int, levels string, scale, softcap, rate float32, queryStart, keyStart, threads int) {
+		f.Add(seed, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5], shape[6], byte(seed), []byte(levels),
+			scale, softcap, rate, queryStart, keyStart, threads)
+	}
+	for _, x := range []struct {
+		shape  [7]int
+		levels string // see factors
+	}{
+		{[7]int{1, 2, 1, 5, 300, 16, 16}, ""},
+		{[7]int{2, 2, 2, 70, 70, 7, 9}, "\x00\x01\x01"},
+		{[7]int{1, 4, 2, 1, 513, 8, 8}, "\x00\x02\x04\x02\x01"},
+		{[7]int{3, 1, 1, 17, 257, 33, 1}, "\x00\x03\x05\x04\x02\x01\x01"},
+		{[7]int{1, 6, 2, 25, 31, 16, 16}, "\x00\x04\x06\x00\x03\x02\x02\x01\x01\x01\x01\x01\x03\x01"},
+		{[7]int{2, 2, 1, 30, 60, 4, 4}, "\x00\x00\x07\x03\x00\x04\x00\x01\x01\x02\x02\x01\x02\x02\x01"},
+		{[7]int{2, 1, 1, 0, 9, 4, 4}, "\x00\x01\x03\x01\x01\x05\x01\x01\x01\x01\x03\x01\x01\x03"},
+		{[7]int{2, 4, 2, 9, 0, 4, 4}, "\x00\x02\x02\x02\x02\x03\x01\x01\x01\x02\x03\x01\x01\x03\x01"},
+		{[7]int{1, 3, 2, 4, 4, 4, 4}, ""},  // heads do not divide
+		{[7]int{1, 1, 1, -4, 4, 4, 4}, ""}, // negative length
+	} {
+		add(uint64(len(x.levels)), x.shape, x.levels, 0, 0, 0, 0, 0, 2)
+	}
+	small := [7]int{1, 2, 1, 4, 6, 4, 4}
+	add(1, small, "", -2, 0.5, 0.25, 7, 9, 1)
+	add(2, small, "", 3e38, 0, 0, 0, 0, 1)
+	add(3, small, "", 0, -1, 0, 0, 0, 1)
+	add(4, small, "", 0, 0, 1, 0, 0, 1)
+	add(5, small, "", 0, 0, 0, 1<<30, 0, 1)
+	add(6, small, "", 0, 0, 0, 0, -1, 1)
+	add(7, small, "", 0, 0, 0, 0, 0, -1)
+	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv int, lay byte, levels []byte,
+		scale, softcap, rate float32, queryStart, keyStart, threads int) {
+		c := fuzzCall{
+			attnCase: attnCase{b: b, h: h, hkv: hkv, lq: lq, lk: lk, d: d, dv: dv, scale: scale, seed: seed, layout: layout(lay) % layouts},
+			levels:   levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
+		}
+		switch {
+		case c.tooLarge():
 			t.Skip("too large for a fuzz step")
+		case !c.validShape():
+			c.refused(t, Options{Scale: scale, Threads: threads})
+		case !c.validNumbers():
+			c.refused(t, c.options(c.optionCase()))
+		default:
+			o := c.optionCase()
+			o.compare(t, c.options(o))
 		}
-		c := attnCase{b: b, h: h, hkv: hkv, lq: lq, lk: lk, d: d, dv: dv, scale: scale, seed: seed, layout: layout(uint(lay) % uint(layouts)), types: allTypes()[types%uint(len(allTypes()))]}
-		if causal >= 0 {
-			c.mask = Causal(causal - lk/2)
-		}
-		if length >= 0 {
-			lengths := make([]int, max(b, 0))
-			for i := range lengths {
-				lengths[i] = max(0, length-i)
-			}
-			c.mask = c.mask.And(KeyLengths(lengths))
-		}
-		valid := min(b, h, hkv, lq, lk) >= 0 && min(d, dv) >= 1 && threads >= 0 &&
-			(h == 0 || hkv != 0) && (hkv == 0 || h%hkv == 0) && (length <= lk || b == 0) &&
-			!math.IsNaN(float64(scale)) && !math.IsInf(float64(scale), 0)
-		if !valid {
-			fuzzInvalid(t, c, threads)
-			return
-		}
-		q, k, v := c.inputs()
-		fuzzPoison(rng(seed), q, k, v)
-		q, k, v = c.typed(q, k, v)
-		want := c.contract(q, k, v)
-		eachTier(t, func(t *testing.T, tier *tier) {
-			got := c.run(t, q, k, v, Options{Tier: tier.name, Threads: threads})
-			same(t, fmt.Sprint(c), &got, &want)
-		})
 	})
 }
 
-// fuzzPoison puts up to three special values into each input.
-func fuzzPoison(r rng, tensors ...Tensor) {
-	special := []float32{nan32, inf32, -inf32, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
-	for i := range tensors {
-		t := &tensors[i]
-		if r.intn(3) != 0 || t.shape[0] == 0 || t.shape[1] == 0 || t.shape[2] == 0 {
-			continue
-		}
-		for range r.intn(4) {
-			row := rowOf(t, r.intn(t.shape[0]), r.intn(t.shape[1]), r.intn(t.shape[2]))
-			row[r.intn(len(row))] = special[r.intn(len(special))]
-		}
-	}
+func (c *fuzzCall) tooLarge() bool {
+	return max(c.b, c.h, c.hkv, c.lq, c.d, c.dv) > 100 || c.lk > 1100 || min(c.b, c.h, c.hkv, c.lq, c.lk, c.d, c.dv) < -100 ||
+		max(1, c.b)*max(1, c.h)*max(1, c.lq)*max(1, c.lk)*max(1, c.d+c.dv) > 1<<20 || c.threads > 64
 }
 
-func fuzzInvalid(t *testing.T, c attnCase, threads int) {
+func (c *fuzzCall) validShape() bool {
+	return min(c.b, c.h, c.hkv, c.lq, c.lk) >= 0 && min(c.d, c.dv) >= 1 &&
+		(c.h == 0 || c.hkv != 0) && (c.hkv == 0 || c.h%c.hkv == 0)
+}
+
+func (c *fuzzCall) validNumbers() bool {
+	within := func(x, least, most float32) bool { return x >= least && x <= most }
+	starts := c.b == 0 || c.queryStart > -1<<30 && c.queryStart <= 1<<30-c.lq && c.keyStart >= 0 && c.keyStart <= 1<<30-c.lk
+	return within(c.scale, -0x1p127, 0x1p127) && (c.softcap == 0 || within(c.softcap, 0x1p-126, 0x1p127)) &&
+		c.rate >= 0 && c.rate < 1 && starts && c.threads >= 0
+}
+
+// optionCase takes the levels that were drawn, 0 where there are too few.
+func (c *fuzzCall) optionCase() *optionCase {
+	o := &optionCase{attnCase: c.attnCase, r: rng(c.seed), levels: make([]int, len(factors))}
+	for x := range min(len(factors), len(c.levels)) {
+		o.levels[x] = int(c.levels[x]) % factors[x].levels
+	}
+	o.types = optionTypes[o.level("types")]
+	return o
+}
+
+// options are those of the levels, and the numbers that are not 0 instead of theirs.
+func (c *fuzzCall) options(from *optionCase) Options {
+	o := from.options()
+	o.Scale, o.Threads = c.scale, c.threads
+	if c.softcap != 0 {
+		o.Softcap = c.softcap
+	}
+	if c.rate != 0 {
+		o.Dropout.Rate = c.rate
+	}
+	if c.queryStart != 0 {
+		o.QueryStart = []int{c.queryStart}
+	}
+	if c.keyStart != 0 {
+		o.KeyStart = []int{c.keyStart}
+	}
+	return o
+}
+
+// refused makes the call with more than enough memory.
+func (c *fuzzCall) refused(t *testing.T, o Options) {
 	mem := func(b, h, l, d int) Tensor { return BHLD(filled(1<<16, canary), b, h, l, d) }
 	out := mem(c.b, c.h, c.lq, c.dv)
-	err := Attention(out, mem(c.b, c.h, c.lq, c.d), mem(c.b, c.hkv, c.lk, c.d), mem(c.b, c.hkv, c.lk, c.dv),
-		Options{Scale: c.scale, Mask: c.mask, Threads: threads})
+	err := Attention(out, mem(c.b, c.h, c.lq, c.d), mem(c.b, c.hkv, c.lk, c.d), mem(c.b, c.hkv, c.lk, c.dv), o)
 	var arg *ArgumentError
 	if !errors.As(err, &arg) {
-		t.Fatalf("%v threads %d: got %v, want an ArgumentError", c, threads, err)
+		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
 	}
 	for i, x := range out.f32 {
 		if x != canary {

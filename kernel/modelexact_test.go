@@ -81,7 +81,8 @@ func (r *model) exactScore(b, h, i, j int) (s, size float64) {
 		}
 	}
 	if limit := float64(r.o.Softcap); limit != 0 {
-		s = limit * math.Tanh(s/limit)
+		s = limit * math.Tanh(s/limit) // -limit if the hook has made it -Inf
+		size = math.Max(size, math.Abs(s))
 	}
 	add := func(x float64) {
 		s += x

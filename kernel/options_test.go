@@ -19,8 +19,8 @@ var factors = []struct {
 	name   string
 	levels int
 }{
-	{"shape", 6}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
-	{"dropout", 3}, {"positions", 4}, {"hook", 2}, {"poison", 3}, {"outputs", 4}, {"threads", 2},
+	{"shape", 6}, {"types", 5}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
+	{"dropout", 3}, {"positions", 4}, {"hook", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
 }
 
 var optionShapes = []attnCase{
@@ -53,7 +53,7 @@ func newOptionCase(seed uint64, levels []int) *optionCase {
 	c := &optionCase{r: rng(seed), levels: levels}
 	c.attnCase = optionShapes[c.level("shape")]
 	c.seed = seed
-	c.types = optionTypes[seed%uint64(len(optionTypes))]
+	c.types = optionTypes[c.level("types")]
 	return c
 }
 
@@ -89,7 +89,7 @@ func (c *optionCase) options() Options {
 	case 3:
 		for b := range c.b {
 			o.KeyStart = append(o.KeyStart, 255*b+c.r.intn(3))
-			o.QueryStart = append(o.QueryStart, o.KeyStart[b]+c.r.intn(c.lk)-c.lq)
+			o.QueryStart = append(o.QueryStart, o.KeyStart[b]+c.r.intn(max(c.lk, 1))-c.lq)
 		}
 	}
 	if c.level("hook") == 1 {
@@ -224,14 +224,18 @@ func (c *optionCase) biases() Tensor {
 		return draw(1, c.h, c.lq, (c.lk+1)/2)
 	case 5: // strided
 		t := draw(1, c.lq, c.h, c.lk+2)
-		return Strided(t.f32[1:], [4]int{c.b, c.h, c.lq, c.lk}, [3]int{0, c.lk + 2, c.h * (c.lk + 2)})
+		return Strided(t.f32[min(1, len(t.f32)):], [4]int{c.b, c.h, c.lq, c.lk}, [3]int{0, c.lk + 2, c.h * (c.lk + 2)})
 	}
 	return Tensor{}
 }
 
 // poison puts NaN and Inf into k and v: level 1 into a few rows that may be
-// visible, level 2 into every row that no query of its batch row sees.
+// visible, level 2 into every row that no query of its batch row sees. Level 3
+// puts other numbers with habits of their own into q too.
 func (c *optionCase) poison(ref *model) {
+	if c.level("poison") == 3 {
+		c.r.sprinkle(&ref.q, &ref.k, &ref.v)
+	}
 	for b := range c.b {
 		for h := range c.hkv {
 			for j := range c.lk {
@@ -250,6 +254,20 @@ func (c *optionCase) poison(ref *model) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// sprinkle puts a few special values into tensors.
+func (r *rng) sprinkle(tensors ...*Tensor) {
+	special := []float32{nan32, inf32, -inf32, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
+	for _, t := range tensors {
+		if t.shape[0] == 0 || t.shape[1] == 0 || t.shape[2] == 0 {
+			continue
+		}
+		for range r.intn(4) {
+			row := rowOf(t, r.intn(t.shape[0]), r.intn(t.shape[1]), r.intn(t.shape[2]))
+			row[r.intn(len(row))] = special[r.intn(len(special))]
 		}
 	}
 }
@@ -282,7 +300,7 @@ func (c *optionCase) outputs(o *Options) {
 // levels of any two options meet in one of the calls.
 func TestOptions(t *testing.T) {
 	eachOptionCase(func(n int, c *optionCase) {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { testOptionCase(t, c) })
+		t.Run(fmt.Sprint(n), func(t *testing.T) { c.compare(t, c.options()) })
 	})
 }
 
@@ -300,9 +318,10 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 	}
 }
 
-func testOptionCase(t *testing.T, c *optionCase) {
+// compare makes the call with options o on every tier and compares all that it gives
+// with the contract.
+func (c *optionCase) compare(t *testing.T, o Options) {
 	q, k, v := c.inputs()
-	o := c.options()
 	c.poison(newModel(q, k, v, &o))
 	q, k, v = c.typed(q, k, v)
 	if o.Bias.isSet() {

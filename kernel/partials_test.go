@@ -23,6 +23,7 @@ func partialCases() []*optionCase {
 		{"shape": 4, "spans": 7, "threads": 1},
 		{"shape": 4, "dropout": 2, "positions": 1, "hook": 1, "poison": 1},
 	} {
+		set["types"] = n % len(optionTypes)
 		cs = append(cs, newOptionCase(uint64(300+n), level(set)))
 	}
 	return cs

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	"github.com/attn-go/attn/fallback"
 )
 
 // A workedExample comes from the tests of another library: see
@@ -116,7 +114,7 @@ func (in *exampleInputs) additive(tile *ScoreTile) {
 		for r, row := range tile.Rows {
 			sum := float32(0)
 			for d, k := range in.K[tile.Key+x] {
-				sum += fallback.Tanh(in.Q[row.Query][d] + k)
+				sum += Tanh(in.Q[row.Query][d] + k)
 			}
 			tile.Scores[x*tile.Stride+r] = sum * math.Log2E
 		}

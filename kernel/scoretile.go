@@ -2,8 +2,9 @@ package kernel
 
 // A ScoreTile is what Options.Score is called with: the scores of some queries and
 // some keys, to be changed in place. It may do what no option does: another
-// similarity, another bias, another mask (-Inf hides a key). Softcap, ALiBi,
-// Bias and Mask come after it, so that its scores mean what theirs do.
+// similarity, another bias, another mask (-Inf hides a key, unless Softcap
+// makes -Softcap of it). Softcap, ALiBi, Bias and Mask come after it, so that its
+// scores mean what theirs do.
 //
 // The scores are in the contract's unit, that of base-2 exponentials: a natural score times
 // log2 e. Use [FMA], [Exp2] and [Tanh], and float32(x*y) for a product to which

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"github.com/attn-go/attn/fallback"
 )
 
 // scoreCase is a call whose scores are worth a look: every option that changes
@@ -98,7 +96,7 @@ func hookOf(o *Options) func(tile *ScoreTile) {
 		for x := range tile.Keys {
 			for r, row := range tile.Rows {
 				s := &tile.Scores[x*tile.Stride+r]
-				*s = float32(limit) * fallback.Tanh(float32(*s*float32(1/limit)))
+				*s = float32(limit) * Tanh(float32(*s*float32(1/limit)))
 				distance := row.Position - tile.KeyPosition - x
 				slope := float32(float64(o.ALiBi[row.Head]) * math.Log2E)
 				*s = FMA(slope, -float32(max(distance, -distance)), *s)

@@ -148,7 +148,8 @@ func TestTypes(t *testing.T) {
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
 			q, k, v := c.inputs()
 			if n%3 == 0 {
-				fuzzPoison(rng(n), q, k, v)
+				r := rng(n)
+				r.sprinkle(&q, &k, &v)
 			}
 			q, k, v = c.typed(q, k, v)
 			want := c.contract(q, k, v)
