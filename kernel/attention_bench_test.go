@@ -64,6 +64,28 @@ func BenchmarkAttention(b *testing.B) {
 	}
 }
 
+// BenchmarkTypes times calls with other element types on one thread.
+func BenchmarkTypes(b *testing.B) {
+	for _, s := range benchShapes {
+		for _, types := range []callTypes{
+			{}, {Float16, Float16, Float16, Float16}, {BFloat16, BFloat16, BFloat16, BFloat16}, {Float32, Int8, Int8, Float32},
+		} {
+			s.c.types = types
+			q, k, v := s.c.typed(s.c.inputs())
+			out := s.c.tensor(1, s.c.h, s.c.lq, s.c.dv, 0).as(types.out)
+			for i := range tiers {
+				if tiers[i].lacks() != "" {
+					continue
+				}
+				b.Run(fmt.Sprintf("shape=%s/types=%v/tier=%s", s.name, types, tiers[i].name), func(b *testing.B) {
+					o := Options{Tier: tiers[i].name, Mask: s.c.mask, Threads: 1}
+					s.run(b, func() error { return Attention(out, q, k, v, o) })
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkWidth times the large shapes with each panel width of a tier as the
 // main one: the figures by which a tier's main is chosen.
 func BenchmarkWidth(b *testing.B) {
