@@ -111,19 +111,29 @@ func (c biasCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	ld := w + c.gap
 	s := a.matrix("s", c.n, w, ld, canary)
 	c.values.fill(r, s, c.n, w, ld)
+	if c.values == nonfinite {
+		sprinkle(r, s, c.n, w, ld, nan32, inf32, -inf32)
+	}
 	off := a.ints("off", w)
 	src := a.vector("src", c.rows.offsets(r, off, c.n), nan32)
 	for _, o := range off {
 		c.values.fill(r, src[o:], 1, c.n, c.n)
-		for j := range c.n {
-			if r.intn(8) == 0 {
-				src[o+j] = -inf32
-			}
-		}
+		sprinkle(r, src[o:], 1, c.n, c.n, -inf32)
 	}
 	top := a.vector("max", w, 0)
 	maxima(r, top, c.values)
 	return func(p *panelKernels) { p.bias(s, ld, c.n, src, off, top) }
+}
+
+// sprinkle makes one element of eight one of some.
+func sprinkle(r *rng, s []float32, rows, w, ld int, some ...float32) {
+	for i := range rows {
+		for lane := range w {
+			if r.intn(8) == 0 {
+				s[i*ld+lane] = some[r.intn(len(some))]
+			}
+		}
+	}
 }
 
 // offsets puts the rows of the lanes, n elements each, anywhere and returns where
