@@ -10935,14 +10935,21 @@ TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
 
 	// One vector of lanes, an evaluation of Philox a turn.
 lanes:
+	MOVQ n+40(FP), R9
+	MOVQ j0+32(FP), R10
+	MOVQ AX, R8
+	MOVQ R10, R11
+	SHRQ $0x02, R10
+	ANDQ $0x03, R11
+
 	// The first two rounds, but for the key.
-	MOVL         sequence+72(FP), R8
-	MOVL         $0xd2511f53, R9
-	IMULQ        R9, R8
-	VMOVD        R8, X0
+	MOVL         sequence+72(FP), R12
+	MOVL         $0xd2511f53, R13
+	IMULQ        R13, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
-	SHRQ         $0x20, R8
-	XORL         4(DX), R8
+	SHRQ         $0x20, R12
+	XORL         4(DX), R12
 	VMOVUPS      (BX), Y1
 	VPUNPCKLDQ   Y1, Y1, Y2
 	VPUNPCKHDQ   Y1, Y1, Y1
@@ -10969,18 +10976,12 @@ lanes:
 	VPBROADCASTD 12(DX), Y7
 	VPXOR        Y0, Y1, Y1
 	VPXOR        Y7, Y1, Y1
-	MOVQ         n+40(FP), R10
-	MOVQ         AX, R9
-	MOVQ         j0+32(FP), R12
-	MOVQ         R12, R11
-	SHRQ         $0x02, R12
-	ANDQ         $0x03, R11
 	PCALIGN      $0x40
 
 group:
 	// The second round's product of the word with the key.
-	MOVL         R12, R13
-	XORL         R8, R13
+	MOVL         R10, R13
+	XORL         R12, R13
 	MOVL         $0xcd9e8d57, R14
 	IMULQ        R14, R13
 	VMOVD        R13, X0
@@ -11157,53 +11158,55 @@ group:
 	VPXOR        Y15, Y8, Y8
 
 	// The halves' numbers side by side.
-	VSHUFPS      $0x88, Y14, Y12, Y12
-	VSHUFPS      $0x88, Y7, Y10, Y10
-	VSHUFPS      $0x88, Y8, Y9, Y9
-	VSHUFPS      $0x88, Y13, Y11, Y11
+	VSHUFPS $0x88, Y14, Y12, Y12
+	VSHUFPS $0x88, Y7, Y10, Y10
+	VSHUFPS $0x88, Y8, Y9, Y9
+	VSHUFPS $0x88, Y13, Y11, Y11
+
+	// Keep or drop, row by row.
 	VBROADCASTSS threshold+128(FP), Y0
 	VBROADCASTSS scale+132(FP), Y7
 	TESTQ        R11, R11
 	JNZ          within
-	VMULPS       (R9), Y7, Y8
+	VMULPS       (R8), Y7, Y8
 	VPMAXUD      Y0, Y12, Y13
 	VPCMPEQD     Y12, Y13, Y13
 	VPAND        Y13, Y8, Y8
-	VMOVUPS      Y8, (R9)
-	ADDQ         CX, R9
-	DECQ         R10
+	VMOVUPS      Y8, (R8)
+	ADDQ         CX, R8
+	DECQ         R9
 	JZ           next
 
 word1:
-	VMULPS   (R9), Y7, Y8
+	VMULPS   (R8), Y7, Y8
 	VPMAXUD  Y0, Y10, Y12
 	VPCMPEQD Y10, Y12, Y12
 	VPAND    Y12, Y8, Y8
-	VMOVUPS  Y8, (R9)
-	ADDQ     CX, R9
-	DECQ     R10
+	VMOVUPS  Y8, (R8)
+	ADDQ     CX, R8
+	DECQ     R9
 	JZ       next
 
 word2:
-	VMULPS   (R9), Y7, Y8
+	VMULPS   (R8), Y7, Y8
 	VPMAXUD  Y0, Y9, Y10
 	VPCMPEQD Y9, Y10, Y10
 	VPAND    Y10, Y8, Y8
-	VMOVUPS  Y8, (R9)
-	ADDQ     CX, R9
-	DECQ     R10
+	VMOVUPS  Y8, (R8)
+	ADDQ     CX, R8
+	DECQ     R9
 	JZ       next
 
 word3:
-	VMULPS   (R9), Y7, Y7
+	VMULPS   (R8), Y7, Y7
 	VPMAXUD  Y0, Y11, Y0
 	VPCMPEQD Y11, Y0, Y0
 	VPAND    Y0, Y7, Y7
-	VMOVUPS  Y7, (R9)
-	ADDQ     CX, R9
-	DECQ     R10
+	VMOVUPS  Y7, (R8)
+	ADDQ     CX, R8
+	DECQ     R9
 	JZ       next
-	INCQ     R12
+	INCQ     R10
 	JMP      group
 
 	// The first key is not the first of its group.

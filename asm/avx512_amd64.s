@@ -19567,14 +19567,21 @@ TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
 
 	// One vector of lanes, an evaluation of Philox a turn.
 lanes:
+	MOVQ n+40(FP), R9
+	MOVQ j0+32(FP), R10
+	MOVQ AX, R8
+	MOVQ R10, R11
+	SHRQ $0x02, R10
+	ANDQ $0x03, R11
+
 	// The first two rounds, but for the key.
-	MOVL            sequence+72(FP), R8
-	MOVL            $0xd2511f53, R9
-	IMULQ           R9, R8
-	VMOVD           R8, X2
+	MOVL            sequence+72(FP), R12
+	MOVL            $0xd2511f53, R13
+	IMULQ           R13, R12
+	VMOVD           R12, X2
 	VPBROADCASTD    X2, Z2
-	SHRQ            $0x20, R8
-	XORL            4(DX), R8
+	SHRQ            $0x20, R12
+	XORL            4(DX), R12
 	VMOVUPS         (BX), Z3
 	VPUNPCKLDQ      Z3, Z3, Z4
 	VPUNPCKHDQ      Z3, Z3, Z3
@@ -19593,18 +19600,12 @@ lanes:
 	VPMULUDQ        Z0, Z5, Z5
 	VPSRLQ          $0x20, Z5, Z3
 	VPTERNLOGD.BCST $0x96, 12(DX), Z2, Z3
-	MOVQ            n+40(FP), R10
-	MOVQ            AX, R9
-	MOVQ            j0+32(FP), R12
-	MOVQ            R12, R11
-	SHRQ            $0x02, R12
-	ANDQ            $0x03, R11
 	PCALIGN         $0x40
 
 group:
 	// The second round's product of the word with the key.
-	MOVL         R12, R13
-	XORL         R8, R13
+	MOVL         R10, R13
+	XORL         R12, R13
 	MOVL         $0xcd9e8d57, R14
 	IMULQ        R14, R13
 	VMOVD        R13, X2
@@ -19715,49 +19716,51 @@ group:
 	VPTERNLOGD.BCST $0x96, 76(DX), Z2, Z14
 
 	// The halves' numbers side by side.
-	VSHUFPS      $0x88, Z15, Z16, Z16
-	VSHUFPS      $0x88, Z9, Z12, Z12
-	VSHUFPS      $0x88, Z14, Z11, Z11
-	VSHUFPS      $0x88, Z10, Z13, Z13
+	VSHUFPS $0x88, Z15, Z16, Z16
+	VSHUFPS $0x88, Z9, Z12, Z12
+	VSHUFPS $0x88, Z14, Z11, Z11
+	VSHUFPS $0x88, Z10, Z13, Z13
+
+	// Keep or drop, row by row.
 	VBROADCASTSS threshold+128(FP), Z2
 	VBROADCASTSS scale+132(FP), Z9
 	TESTQ        R11, R11
 	JNZ          within
-	VMULPS       (R9), Z9, Z10
+	VMULPS       (R8), Z9, Z10
 	VPCMPUD      $0x05, Z2, Z16, K1
 	VMOVAPS.Z    Z10, K1, Z10
-	VMOVUPS      Z10, (R9)
-	ADDQ         CX, R9
-	DECQ         R10
+	VMOVUPS      Z10, (R8)
+	ADDQ         CX, R8
+	DECQ         R9
 	JZ           next
 
 word1:
-	VMULPS    (R9), Z9, Z10
+	VMULPS    (R8), Z9, Z10
 	VPCMPUD   $0x05, Z2, Z12, K1
 	VMOVAPS.Z Z10, K1, Z10
-	VMOVUPS   Z10, (R9)
-	ADDQ      CX, R9
-	DECQ      R10
+	VMOVUPS   Z10, (R8)
+	ADDQ      CX, R8
+	DECQ      R9
 	JZ        next
 
 word2:
-	VMULPS    (R9), Z9, Z10
+	VMULPS    (R8), Z9, Z10
 	VPCMPUD   $0x05, Z2, Z11, K1
 	VMOVAPS.Z Z10, K1, Z10
-	VMOVUPS   Z10, (R9)
-	ADDQ      CX, R9
-	DECQ      R10
+	VMOVUPS   Z10, (R8)
+	ADDQ      CX, R8
+	DECQ      R9
 	JZ        next
 
 word3:
-	VMULPS    (R9), Z9, Z9
+	VMULPS    (R8), Z9, Z9
 	VPCMPUD   $0x05, Z2, Z13, K1
 	VMOVAPS.Z Z9, K1, Z9
-	VMOVUPS   Z9, (R9)
-	ADDQ      CX, R9
-	DECQ      R10
+	VMOVUPS   Z9, (R8)
+	ADDQ      CX, R8
+	DECQ      R9
 	JZ        next
-	INCQ      R12
+	INCQ      R10
 	JMP       group
 
 	// The first key is not the first of its group.

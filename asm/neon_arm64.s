@@ -28994,19 +28994,19 @@ chunk1done:
 // func DropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 TEXT ·DropoutNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
-	MOVD head_base+80(FP), R1
-	MOVD pos_base+104(FP), R2
-	MOVD $0xd2511f53, R3
-	VDUP R3, V0.S4
-	MOVD $0xcd9e8d57, R3
-	VDUP R3, V1.S4
-	MOVD ld+24(FP), R6
-	LSL $2, R6, R6
-	MOVD pos_len+112(FP), R7
-	MOVD n+40(FP), R9
-	CBZ R9, done
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD head_base+80(FP), R2
+	MOVD pos_base+104(FP), R3
+	MOVD $0xd2511f53, R4
+	VDUP R4, V0.S4
+	MOVD $0xcd9e8d57, R4
+	VDUP R4, V1.S4
+	MOVD n+40(FP), R5
+	MOVD pos_len+112(FP), R10
+	CBZ R5, done
 	MOVD keys_base+48(FP), R11
-	MOVWU 8(R11), R5
+	MOVWU 8(R11), R9
 	ADD $16, R11, R11
 	VLD1R.P 4(R11), [V5.S4]
 	VLD1R.P 4(R11), [V6.S4]
@@ -29027,25 +29027,30 @@ TEXT ·DropoutNEON(SB), NOSPLIT, $0-136
 
 	// One vector of lanes, an evaluation of Philox a turn.
 lanes:
+	MOVD R0, R4
+	MOVD n+40(FP), R5
+	MOVD j0+32(FP), R6
+	AND $3, R6, R7
+	LSR $2, R6, R6
 
 	// The first two rounds, but for the key.
 	MOVD keys_base+48(FP), R11
-	MOVWU sequence+72(FP), R4
+	MOVWU sequence+72(FP), R8
 	MOVD $0xd2511f53, R12
-	MUL R12, R4, R4
-	VDUP R4, V21.S4
-	LSR $32, R4, R4
+	MUL R12, R8, R8
+	VDUP R8, V21.S4
+	LSR $32, R8, R8
 	MOVWU 4(R11), R12
-	EOR R12, R4, R4
+	EOR R12, R8, R8
 	VLD1R (R11), [V23.S4]
 	ADD $12, R11, R11
 	VLD1R (R11), [V24.S4]
-	FMOVQ (R2), F22
+	FMOVQ (R3), F22
 	WORD $0x2ea1c2c2 // umull v2.2d, v22.2s, v1.2s
 	WORD $0x6ea1c2d9 // umull2 v25.2d, v22.4s, v1.4s
 	VUZP2 V25.S4, V2.S4, V22.S4
 	VUZP1 V25.S4, V2.S4, V2.S4
-	FMOVQ (R1), F25
+	FMOVQ (R2), F25
 	VEOR V25.B16, V22.B16, V22.B16
 	VEOR V23.B16, V22.B16, V22.B16
 	WORD $0x2ea0c2c4 // umull v4.2d, v22.2s, v0.2s
@@ -29054,22 +29059,17 @@ lanes:
 	VUZP1 V26.S4, V4.S4, V4.S4
 	VEOR V21.B16, V3.B16, V3.B16
 	VEOR V24.B16, V3.B16, V3.B16
-	MOVD R0, R8
-	MOVD n+40(FP), R9
-	MOVD j0+32(FP), R3
-	AND $3, R3, R10
-	LSR $2, R3, R3
 	PCALIGN $32
 
 group:
 
 	// The second round, with its product of the word with the key.
-	EORW R3, R4, R11
+	EORW R6, R8, R11
 	MOVD $0xcd9e8d57, R12
 	MUL R12, R11, R11
 	VDUP R11, V22.S4
 	LSR $32, R11, R11
-	EOR R5, R11, R11
+	EOR R9, R11, R11
 	VDUP R11, V21.S4
 	VEOR V2.B16, V21.B16, V21.B16
 	VORR V3.B16, V3.B16, V23.B16
@@ -29172,65 +29172,67 @@ group:
 	VUZP1 V26.S4, V25.S4, V25.S4
 	VEOR V22.B16, V23.B16, V23.B16
 	VEOR V20.B16, V23.B16, V23.B16
+
+	// Keep or drop, row by row.
 	MOVWU threshold+128(FP), R11
 	VDUP R11, V26.S4
 	MOVWU scale+132(FP), R11
 	VDUP R11, V27.S4
-	CBNZ R10, within
-	FMOVQ (R8), F28
+	CBNZ R7, within
+	FMOVQ (R4), F28
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	WORD $0x6eba3ebd // cmhs v29.4s, v21.4s, v26.4s
 	VAND V29.B16, V28.B16, V28.B16
-	FMOVQ F28, (R8)
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
+	FMOVQ F28, (R4)
+	ADD R1, R4, R4
+	SUBS $1, R5, R5
 	BEQ next
 
 word1:
-	FMOVQ (R8), F28
+	FMOVQ (R4), F28
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	WORD $0x6eba3f1d // cmhs v29.4s, v24.4s, v26.4s
 	VAND V29.B16, V28.B16, V28.B16
-	FMOVQ F28, (R8)
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
+	FMOVQ F28, (R4)
+	ADD R1, R4, R4
+	SUBS $1, R5, R5
 	BEQ next
 
 word2:
-	FMOVQ (R8), F28
+	FMOVQ (R4), F28
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	WORD $0x6eba3efd // cmhs v29.4s, v23.4s, v26.4s
 	VAND V29.B16, V28.B16, V28.B16
-	FMOVQ F28, (R8)
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
+	FMOVQ F28, (R4)
+	ADD R1, R4, R4
+	SUBS $1, R5, R5
 	BEQ next
 
 word3:
-	FMOVQ (R8), F28
+	FMOVQ (R4), F28
 	WORD $0x6e3bdf9c // fmul v28.4s, v28.4s, v27.4s
 	WORD $0x6eba3f3d // cmhs v29.4s, v25.4s, v26.4s
 	VAND V29.B16, V28.B16, V28.B16
-	FMOVQ F28, (R8)
-	ADD R6, R8, R8
-	SUBS $1, R9, R9
+	FMOVQ F28, (R4)
+	ADD R1, R4, R4
+	SUBS $1, R5, R5
 	BEQ next
-	ADD $1, R3, R3
+	ADD $1, R6, R6
 	B group
 
 	// The first key is not the first of its group.
 within:
-	CMP $2, R10
-	MOVD $0, R10
+	CMP $2, R7
+	MOVD $0, R7
 	BLT word1
 	BEQ word2
 	B word3
 
 next:
 	ADD $16, R0, R0
-	ADD $16, R1, R1
 	ADD $16, R2, R2
-	SUBS $4, R7, R7
+	ADD $16, R3, R3
+	SUBS $4, R10, R10
 	BNE lanes
 
 done:

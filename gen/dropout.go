@@ -25,10 +25,10 @@ const (
 // them: a product's low word need not be moved at all.
 //
 // The counters of a panel, (sequence, head, position, key / 4), differ little: the
-// sequence is that of all lanes, and so is the last word. The first round's products
-// do not depend on the key, and the key reaches one word, the same in all lanes; the
-// second round's product of that word is a scalar one, and only the third round
-// needs vectors.
+// first and the last word are those of all lanes. The first round's products do not
+// depend on the key, which reaches one word only, still the same in all lanes; so the
+// second round's product that depends on it is a scalar one, and only from the third
+// round on everything is done in vectors for every 4 keys.
 //
 // Vector registers: 3 words of each half that do not depend on the key, the 4 words
 // of the first half while the second is worked on, there 4 words and 2 more.
@@ -37,49 +37,18 @@ func (g *gen) dropout() {
 	d := dropper{gen: g, s: g.slice("s"), ld: g.stride("ld"), keys: g.slice("keys"), head: g.slice("head"), pos: g.slice("pos"),
 		m0: g.atHand(g.constant(philoxM0)), m1: g.atHand(g.constant(philoxM1))}
 	left := g.sliceLen("pos")
-	n := g.num("n")
-	g.TESTQ(n, n)
+	d.rows = g.num("n")
+	g.TESTQ(d.rows, d.rows)
 	g.JZ(operand.LabelRef("done"))
 	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
 	g.Label("lanes")
 	d.begin()
-	row, rows, first := g.GP64(), g.num("n"), g.GP64()
-	g.MOVQ(d.s, row)
-	d.group = g.num("j0")
-	g.MOVQ(d.group, first)
-	g.SHRQ(operand.Imm(2), d.group)
-	g.ANDQ(operand.Imm(3), first)
 	g.align()
 	g.Label("group")
-	words := d.words()
-	threshold, scale := g.vec(), g.vec()
-	g.VBROADCASTSS(g.argument("threshold"), threshold)
-	g.VBROADCASTSS(g.argument("scale"), scale)
-	g.TESTQ(first, first)
-	g.JNZ(operand.LabelRef("within"))
-	for w, word := range words {
-		if w > 0 {
-			g.Label(fmt.Sprintf("word%d", w))
-		}
-		x := g.vec()
-		g.VMULPS(at(row, 0), scale, x)
-		g.zeroBelow(g.Context, x, word, threshold)
-		g.VMOVUPS(x, at(row, 0))
-		g.ADDQ(d.ld, row)
-		g.DECQ(rows)
-		g.JZ(operand.LabelRef("next"))
-	}
+	d.apply(d.words())
 	g.INCQ(d.group)
 	g.JMP(operand.LabelRef("group"))
-	g.Comment("The first key is not the first of its group.")
-	g.Label("within")
-	w := g.GP64()
-	g.MOVQ(first, w)
-	g.XORQ(first, first)
-	g.CMPQ(w, operand.Imm(2))
-	g.JL(operand.LabelRef("word1"))
-	g.JE(operand.LabelRef("word2"))
-	g.JMP(operand.LabelRef("word3"))
+	d.enter()
 	g.Label("next")
 	g.advance(g.bytes(), d.s, d.head, d.pos)
 	g.SUBQ(operand.U32(g.lanes()), left)
@@ -93,15 +62,57 @@ type dropper struct {
 	s, ld, keys, head, pos reg.GPVirtual
 	m0, m1                 operand.Op
 
-	group  reg.GPVirtual        // keys / 4
-	mixed  reg.GPVirtual        // what the key is mixed with in the first round
-	halves [2][3]reg.VecVirtual // c1 after the first round, c2 and c3 after the second
+	row, rows reg.GPVirtual        // at hand, left
+	group     reg.GPVirtual        // number of the row's key / 4
+	first     reg.GPVirtual        // the first row's key in its group, then 0
+	mixed     reg.GPVirtual        // what the last word of the counter meets in the first round
+	halves    [2][3]reg.VecVirtual // c1 after the first round, c2 and c3 after the second
 }
 
-// begin does what does not depend on the key.
+// apply drops weights of up to 4 rows by the numbers of their group, from row
+// first on.
+func (d *dropper) apply(words []reg.VecVirtual) {
+	d.Comment("Keep or drop, row by row.")
+	threshold, scale := d.vec(), d.vec()
+	d.VBROADCASTSS(d.argument("threshold"), threshold)
+	d.VBROADCASTSS(d.argument("scale"), scale)
+	d.TESTQ(d.first, d.first)
+	d.JNZ(operand.LabelRef("within"))
+	for w, word := range words {
+		if w > 0 {
+			d.Label(fmt.Sprintf("word%d", w))
+		}
+		x := d.vec()
+		d.VMULPS(at(d.row, 0), scale, x)
+		d.zeroBelow(d.Context, x, word, threshold)
+		d.VMOVUPS(x, at(d.row, 0))
+		d.ADDQ(d.ld, d.row)
+		d.DECQ(d.rows)
+		d.JZ(operand.LabelRef("next"))
+	}
+}
+
+// enter goes on with apply at row first, once.
+func (d *dropper) enter() {
+	d.Comment("The first key is not the first of its group.")
+	d.Label("within")
+	w := d.GP64()
+	d.MOVQ(d.first, w)
+	d.XORQ(d.first, d.first)
+	d.CMPQ(w, operand.Imm(2))
+	d.JL(operand.LabelRef("word1"))
+	d.JE(operand.LabelRef("word2"))
+	d.JMP(operand.LabelRef("word3"))
+}
+
+// begin begins a vector of lanes, with what does not depend on the key.
 func (d *dropper) begin() {
+	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.num("n"), d.num("j0"), d.GP64(), d.GP64()
+	d.MOVQ(d.s, d.row)
+	d.MOVQ(d.group, d.first)
+	d.SHRQ(operand.Imm(2), d.group)
+	d.ANDQ(operand.Imm(3), d.first)
 	d.Comment("The first two rounds, but for the key.")
-	d.mixed = d.GP64()
 	m, low, x := d.GP64(), d.vec(), d.XMM()
 	d.MOVL(d.argument("sequence"), d.mixed.As32())
 	d.MOVL(operand.U32(philoxM0), m.As32())

@@ -11,43 +11,24 @@ import (
 // all rounds from the third on.
 func (g *neon) dropout() {
 	g.function(dropoutFunction)
-	d := neonDropper{neon: g, s: g.slice("s"), head: g.slice("head"), pos: g.slice("pos"), m0: g.broadcast(philoxM0), m1: g.broadcast(philoxM1),
-		group: g.GP(), mixed: g.GP(), key2: g.GP(), c1: g.Vec(), c2: g.Vec(), c3: g.Vec()}
-	ld, left, row, rows, first := g.stride("ld"), g.param(g.Len("pos")), g.GP(), g.num("n"), g.GP()
-	g.Jump("CBZ", "done", rows)
+	d := neonDropper{neon: g, s: g.slice("s"), ld: g.stride("ld"), head: g.slice("head"), pos: g.slice("pos"),
+		m0: g.broadcast(philoxM0), m1: g.broadcast(philoxM1), row: g.GP(), rows: g.num("n"), group: g.GP(), first: g.GP(),
+		mixed: g.GP(), key2: g.GP(), c1: g.Vec(), c2: g.Vec(), c3: g.Vec()}
+	left := g.param(g.Len("pos"))
+	g.Jump("CBZ", "done", d.rows)
 	d.roundKeys()
 	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
 	g.Label("lanes")
 	d.begin()
-	g.Op("MOVD", d.s, row)
-	g.Load(g.Param("n"), rows)
-	g.Load(g.Param("j0"), d.group)
-	g.Op("AND", 3, d.group, first)
-	g.Op("LSR", 2, d.group, d.group)
 	g.Align(32)
 	g.Label("group")
-	words := d.words()
-	threshold, scale, x, kept := g.broadcastParam("threshold"), g.broadcastParam("scale"), g.Vec(), g.Vec()
-	g.Jump("CBNZ", "within", first)
-	for w, word := range words {
-		if w > 0 {
-			g.Label(fmt.Sprintf("word%d", w))
-		}
-		g.load(a64.At(row, 0), x)
-		g.FMUL(x, x, scale)
-		g.CMHS(kept, word, threshold)
-		g.Op("VAND", kept.B16(), x.B16(), x.B16())
-		g.store(x, a64.At(row, 0))
-		g.Op("ADD", ld, row, row)
-		g.Op("SUBS", 1, rows, rows)
-		g.Jump("BEQ", "next")
-	}
+	d.apply(d.words())
 	g.Op("ADD", 1, d.group, d.group)
 	g.Jump("B", "group")
 	g.Comment("The first key is not the first of its group.")
 	g.Label("within")
-	g.Op("CMP", 2, first)
-	g.Op("MOVD", 0, first)
+	g.Op("CMP", 2, d.first)
+	g.Op("MOVD", 0, d.first)
 	g.Jump("BLT", "word1")
 	g.Jump("BEQ", "word2")
 	g.Jump("B", "word3")
@@ -61,14 +42,37 @@ func (g *neon) dropout() {
 
 type neonDropper struct {
 	*neon
-	s, head, pos a64.GP
-	m0, m1       a64.Vec
-	keys         []a64.Vec // from the third round on
-	key2         a64.GP
+	s, ld, head, pos a64.GP
+	m0, m1           a64.Vec
+	keys             []a64.Vec // of the rounds from the third on
+	key2             a64.GP    // the first of the second round
 
-	group      a64.GP  // keys / 4
-	mixed      a64.GP  // what the key is mixed with in the first round
+	row, rows  a64.GP  // at hand, left
+	group      a64.GP  // number of the row's key / 4
+	first      a64.GP  // the first row's key in its group, then 0
+	mixed      a64.GP  // what the last word of the counter meets in the first round
 	c1, c2, c3 a64.Vec // c1 after the first round, c2 and c3 after the second
+}
+
+// apply drops weights of up to 4 rows by the numbers of their group, from row
+// first on.
+func (d *neonDropper) apply(words []a64.Vec) {
+	d.Comment("Keep or drop, row by row.")
+	threshold, scale, x, kept := d.broadcastParam("threshold"), d.broadcastParam("scale"), d.Vec(), d.Vec()
+	d.Jump("CBNZ", "within", d.first)
+	for w, word := range words {
+		if w > 0 {
+			d.Label(fmt.Sprintf("word%d", w))
+		}
+		d.load(a64.At(d.row, 0), x)
+		d.FMUL(x, x, scale)
+		d.CMHS(kept, word, threshold)
+		d.Op("VAND", kept.B16(), x.B16(), x.B16())
+		d.store(x, a64.At(d.row, 0))
+		d.Op("ADD", d.ld, d.row, d.row)
+		d.Op("SUBS", 1, d.rows, d.rows)
+		d.Jump("BEQ", "next")
+	}
 }
 
 func (d *neonDropper) roundKeys() {
@@ -82,8 +86,13 @@ func (d *neonDropper) roundKeys() {
 	d.Free(p)
 }
 
-// begin does what does not depend on the key.
+// begin begins a vector of lanes, with what does not depend on the key.
 func (d *neonDropper) begin() {
+	d.Op("MOVD", d.s, d.row)
+	d.Load(d.Param("n"), d.rows)
+	d.Load(d.Param("j0"), d.group)
+	d.Op("AND", 3, d.group, d.first)
+	d.Op("LSR", 2, d.group, d.group)
 	d.Comment("The first two rounds, but for the key.")
 	d.Scope(func() {
 		p, key, low := d.slice("keys"), d.GP(), d.Vec()
