@@ -18,8 +18,9 @@ type steps struct {
 const maxSteps = 4 + maxBools
 
 // stepKeys is the number of keys whose scores are computed and changed before
-// those after them, so that they stay in L1.
-const stepKeys = 64
+// those after them, so that they stay in L1 or near it. Fewer would read biases in
+// pieces too short for the prefetcher.
+const stepKeys = 128
 
 func (s *steps) add(f step) {
 	s.list[s.n] = f
