@@ -32,3 +32,15 @@ func guardedRegion(t testing.TB, size int) []byte {
 	}
 	return mem[page : page+size : page+size]
 }
+
+// fence makes whole pages of memory inaccessible until the test ends.
+func fence(t testing.TB, mem []byte) {
+	if err := unix.Mprotect(mem, unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Mprotect(mem, unix.PROT_READ|unix.PROT_WRITE); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -19,7 +19,7 @@ func (t *tier) widen(dst []float32, x *Tensor, u unit, lo, n int) {
 		at := x.at(page, u.h, row)
 		switch x.dtype {
 		case Float32:
-			copyRows(dst, x.f32[at:], x.stride[2], n, d)
+			copyRows(dst, d, x.f32[at:], x.stride[2], n, d)
 		case Int8:
 			s := x.scales
 			t.convert().widenInt8(dst, d, x.i8()[at:], x.stride[2], s.f32[s.at(page, u.h, row):], s.stride[2], d/s.shape[3], n, d)
@@ -27,17 +27,6 @@ func (t *tier) widen(dst []float32, x *Tensor, u unit, lo, n int) {
 			t.widenHalves(dst, x, at, n, d)
 		}
 		dst = dst[n*d:]
-	}
-}
-
-// copyRows writes n rows of d numbers, lds apart, to dst, one right after the other.
-func copyRows(dst, src []float32, lds, n, d int) {
-	if lds == d {
-		copy(dst[:n*d], src)
-		return
-	}
-	for r := range n {
-		copy(dst[r*d:(r+1)*d], src[r*lds:])
 	}
 }
 
