@@ -2,9 +2,7 @@
 
 package kernel
 
-import (
-	"github.com/attn-go/attn/asm"
-)
+import "github.com/attn-go/attn/asm"
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of
 // ARMv8.0, and Go's own runtime uses it unasked. cpuid is not asked either: it
