@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Mask tells which keys a query may see. It is a value: build it once or per
 // call, nothing is allocated. The zero Mask hides nothing. Masks are
@@ -97,6 +100,33 @@ func (m *Mask) length(b, keys int) int {
 		}
 	}
 	return keys
+}
+
+// window returns the most keys that a query sees under the sliding windows of m, all ints
+// without one.
+func (m *Mask) window() int {
+	n := math.MaxInt32
+	left, right := -1, -1
+	for x := range m.rules[:m.n] {
+		switch r := &m.rules[x]; r.kind {
+		case ruleWindow:
+			left, right = narrower(left, r.left), narrower(right, r.right)
+		case ruleCausal:
+			right = narrower(right, max(0, r.right))
+		}
+	}
+	if left >= 0 && right >= 0 {
+		n = addClamp(addClamp(left, right), 1)
+	}
+	return n
+}
+
+// narrower returns the lesser of two sides of a window, of which -1 has no end.
+func narrower(a, b int) int {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // perRow tells whether the queries of a batch row see different spans.

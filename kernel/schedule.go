@@ -45,7 +45,7 @@ func (j *job) plan(t *tier, threads int) {
 		wanted = tasksPerThread * threads
 	}
 
-	s := schedule{tier: t, width: t.main(), together: 1}
+	s := schedule{tier: t, width: j.lanes(t), together: 1}
 	s.panels = ceilDiv(j.rows(), s.width)
 	share := min(groupPanels, max(1, groupFloats/(s.width*(j.d()+j.dv()))))
 	s.groups = min(s.panels, max(ceilDiv(s.panels, share), ceilDiv(wanted, j.units())))
@@ -56,6 +56,24 @@ func (j *job) plan(t *tier, threads int) {
 	s.threads = min(threads, s.tasks)
 	j.schedule = s
 }
+
+// lanes returns how many lanes a full panel has. A panel computes the scores of all
+// keys that any of its rows sees: under a sliding window of n keys, n more than
+// lanes/n of them for nothing. So narrow windows get narrower panels, although their
+// tiles are slower.
+func (p *problem) lanes(t *tier) int {
+	width := t.main()
+	most := max(t.panels[0].lanes, p.mask.window()/windowLanes*p.group)
+	for i := range t.panels {
+		if lanes := t.panels[i].lanes; lanes <= most && lanes < width && (i+1 == len(t.panels) || t.panels[i+1].lanes > most) {
+			width = lanes
+		}
+	}
+	return width
+}
+
+// windowLanes is how many keys of a window there should be for every query of a panel.
+const windowLanes = 8
 
 // maxGroup is the largest number of panels in a task.
 func (s *schedule) maxGroup() int { return ceilDiv(s.panels*s.together, s.groups) }
