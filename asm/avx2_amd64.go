@@ -49,20 +49,20 @@ func TileMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile6AVX2 is the tile product for panels of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// StripAVX2 is the tile product for a whole strip of weights, 48 lanes, and few rows.
 //
 //go:noescape
-func Tile6AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func StripAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// Tile6F16AVX2 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripF16AVX2 is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
 //
 //go:noescape
-func Tile6F16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// Tile6BF16AVX2 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripBF16AVX2 is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
 //
 //go:noescape
-func Tile6BF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
 // SettleAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

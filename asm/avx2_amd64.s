@@ -8452,9 +8452,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile6AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func StripAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, FMA3
-TEXT ·Tile6AVX2(SB), NOSPLIT, $0-121
+TEXT ·StripAVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -8797,9 +8797,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile6F16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func StripF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, F16C, FMA3
-TEXT ·Tile6F16AVX2(SB), NOSPLIT, $0-121
+TEXT ·StripF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -9208,9 +9208,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile6BF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3
-TEXT ·Tile6BF16AVX2(SB), NOSPLIT, $0-121
+TEXT ·StripBF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX

@@ -64,15 +64,20 @@ func TileMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile3F16AVX512 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripAVX512 is the tile product for a whole strip of weights, 48 lanes, and few rows.
 //
 //go:noescape
-func Tile3F16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// Tile3BF16AVX512 is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripF16AVX512 is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
 //
 //go:noescape
-func Tile3BF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+
+// StripBF16AVX512 is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
+//
+//go:noescape
+func StripBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
 // SettleAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

@@ -49,20 +49,20 @@ func TileMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile12NEON is the tile product for panels of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// StripNEON is the tile product for a whole strip of weights, 48 lanes, and few rows.
 //
 //go:noescape
-func Tile12NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func StripNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// Tile12F16NEON is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripF16NEON is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
 //
 //go:noescape
-func Tile12F16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// Tile12BF16NEON is the tile product for panels of 48 lanes with numbers of b that are widened to float32.
+// StripBF16NEON is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
 //
 //go:noescape
-func Tile12BF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func StripBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
 // SettleNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

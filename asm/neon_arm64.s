@@ -25190,8 +25190,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Tile12NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Tile12NEON(SB), NOSPLIT, $0-121
+// func StripNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·StripNEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -26040,8 +26040,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Tile12F16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·Tile12F16NEON(SB), NOSPLIT, $0-121
+// func StripF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·StripF16NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -26998,8 +26998,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Tile12BF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·Tile12BF16NEON(SB), NOSPLIT, $0-121
+// func StripBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·StripBF16NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2

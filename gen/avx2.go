@@ -18,8 +18,8 @@ func (avx2) evex() bool   { return false }
 // with 8 to spare, beside the vectors of B and one broadcast of A.
 func (avx2) tiles() []tileShape { return []tileShape{{1, 12}, {2, 6}, {3, 4}} }
 
-// strip: 12 accumulators again, but with all of a strip's memory in one go.
-func (avx2) strip() tileShape { return tileShape{6, 2} }
+// stripTile: 12 accumulators again, but with all of a strip's memory in one go.
+func (avx2) stripTile() tileShape { return tileShape{6, 2} }
 
 func (avx2) vector(c *build.Context) reg.VecVirtual { return c.YMM() }
 

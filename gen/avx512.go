@@ -18,8 +18,8 @@ func (avx512) evex() bool   { return true }
 // tile is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
 func (avx512) tiles() []tileShape { return []tileShape{{1, 12}, {2, 8}, {3, 8}, {4, 6}} }
 
-// strip is one of the tiles.
-func (avx512) strip() tileShape { return tileShape{3, 8} }
+// stripTile is the shape of one of the tiles.
+func (avx512) stripTile() tileShape { return tileShape{3, 8} }
 
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 

@@ -26,7 +26,7 @@ type gen struct {
 func build1(i isa) (asm, stubs []byte, err error) {
 	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
 	g.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
-	emitAll(g, i.tiles(), i.strip())
+	emitAll(g, i.tiles(), i.stripTile())
 
 	file, err := g.Result()
 	if err != nil {

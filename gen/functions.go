@@ -1,13 +1,11 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // An emitter emits the functions of one ISA into a file.
 type emitter interface {
-	tile(s tileShape, b element, e epilogue)
+	tile(s tileShape, e epilogue)
+	strip(s tileShape, b element)
 	settle()
 	softcap()
 	mask()
@@ -30,17 +28,15 @@ type emitter interface {
 }
 
 // emitAll emits the functions that every ISA has, in the order of the file. strip
-// is the tile for whole strips of weights; it may be one of tiles.
+// is the tile for whole strips of weights.
 func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	for _, s := range tiles {
-		e.tile(s, float32s, store)
-		e.tile(s, float32s, storeMax)
-		e.tile(s, float32s, storeFold)
+		e.tile(s, store)
+		e.tile(s, storeMax)
+		e.tile(s, storeFold)
 	}
 	for _, b := range []element{float32s, f16s, bf16s} {
-		if b != float32s || !slices.Contains(tiles, strip) {
-			e.tile(strip, b, store)
-		}
+		e.strip(strip, b)
 	}
 	e.settle()
 	e.softcap()
@@ -145,10 +141,15 @@ func (b element) shift() int {
 	return 1
 }
 
+// stripFunction is the product by a strip of weights.
+func stripFunction(b element) function {
+	return function{"Strip" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
+		"is the tile product for a whole strip of weights, 48 lanes" + [...]string{"", " of binary16", " of bfloat16"}[b] + ", and few rows."}
+}
+
 // tileFunction is the tile for panels of a number of vectors of an ISA.
-func tileFunction(s tileShape, b element, e epilogue, lanes int, isa string) function {
-	vectors, args := s.vectors, "(c []float32, ldc int, a []float32, rs, cs int, b []"+b.goType()+", ldb, m, k int, "
-	lanes *= vectors
+func tileFunction(vectors, lanes int, e epilogue, isa string) function {
+	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
 	switch e {
 	case storeMax:
 		return function{fmt.Sprintf("TileMax%d", vectors), args + "max []float32)",
@@ -156,10 +157,6 @@ func tileFunction(s tileShape, b element, e epilogue, lanes int, isa string) fun
 	case storeFold:
 		return function{fmt.Sprintf("TileFold%d", vectors), args + "alpha, beta []float32)",
 			fmt.Sprintf("is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", vectors, isa)}
-	}
-	if b != float32s {
-		return function{fmt.Sprintf("Tile%d%s", vectors, b.suffix()), args + "load bool)",
-			fmt.Sprintf("is the tile product for panels of %d lanes with numbers of b that are widened to float32.", lanes)}
 	}
 	return function{fmt.Sprintf("Tile%d", vectors), args + "load bool)",
 		fmt.Sprintf("is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes)}

@@ -14,7 +14,7 @@ type isa interface {
 	file() string // first part of the file names, "avx2"
 	lanes() int   // float32 in a vector
 	tiles() []tileShape
-	strip() tileShape // for whole strips of weights, 48 lanes
+	stripTile() tileShape // for whole strips of weights, 48 lanes
 
 	// evex tells whether EVEX instructions and registers 16-31 may be used.
 	evex() bool

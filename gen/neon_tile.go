@@ -36,9 +36,15 @@ type neonTiler struct {
 	acc [][]a64.Vec
 }
 
-func (g *neon) tile(s tileShape, b element, e epilogue) {
-	g.function(tileFunction(s, b, e, neonLanes, "NEON"))
-	t := &neonTiler{neon: g, shape: s, element: b, epilogue: e}
+func (g *neon) tile(s tileShape, e epilogue) {
+	g.function(tileFunction(s.vectors, s.vectors*neonLanes, e, "NEON"))
+	t := &neonTiler{neon: g, shape: s, epilogue: e}
+	t.emit(s.rows)
+}
+
+func (g *neon) strip(s tileShape, b element) {
+	g.function(stripFunction(b))
+	t := &neonTiler{neon: g, shape: s, element: b}
 	t.emit(s.rows)
 }
 

@@ -32,3 +32,35 @@ type stripKernels struct {
 	// multiple of stripStep.
 	settle func(c []float32, ldc, m int, bias []float32)
 }
+
+// strips is the number of strips.
+func (l *Linear) strips() int { return ceilDiv(l.n, stripLanes) }
+
+// lanes is the number of columns of all strips.
+func (l *Linear) lanes() int { return ceilDiv(l.n, stripStep) * stripStep }
+
+// stripWidth is the number of columns of strip s.
+func (l *Linear) stripWidth(s int) int { return min(stripLanes, l.lanes()-s*stripLanes) }
+
+// stripAt is where strip s starts.
+func (l *Linear) stripAt(s int) int { return s * stripLanes * l.k }
+
+// packStrips returns the strips of weights, [N, K], that lie in data. It goes through
+// some inputs at a time, so that what it writes stays in cache until it is complete.
+func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
+	const inputs = 64
+	packed := make([]E, l.lanes()*l.k)
+	for s := range l.strips() {
+		first, lanes := s*stripLanes, l.stripWidth(s)
+		strip := packed[l.stripAt(s):][:lanes*l.k]
+		for k := 0; k < l.k; k += inputs {
+			for lane := range min(lanes, l.n-first) {
+				from := (first+lane)*w.rowStride + k*w.colStride
+				for x := range min(inputs, l.k-k) {
+					strip[(k+x)*lanes+lane] = data[from+x*w.colStride]
+				}
+			}
+		}
+	}
+	return packed
+}

@@ -25,6 +25,7 @@ func archTiers() []tier {
 			},
 			main:       mainAVX512,
 			threadFMAs: 2 << 20,
+			linear:     linearTuning{lanes: 48, steps: 384, pass: 8, few: 16},
 		},
 		{
 			name:  "avx2",
@@ -36,6 +37,7 @@ func archTiers() []tier {
 			},
 			main:       func() int { return 16 },
 			threadFMAs: 2 << 20,
+			linear:     linearTuning{lanes: 24, steps: 128, pass: 2, few: 8},
 		},
 	}
 }
@@ -64,7 +66,7 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 			narrowF16: asm.NarrowF16AVX512, narrowBF16: asm.NarrowBF16AVX512,
 		},
 		stripKernels: stripKernels{
-			strip: asm.Tile3AVX512, stripF16: asm.Tile3F16AVX512, stripBF16: asm.Tile3BF16AVX512, settle: asm.SettleAVX512,
+			strip: asm.StripAVX512, stripF16: asm.StripF16AVX512, stripBF16: asm.StripBF16AVX512, settle: asm.SettleAVX512,
 		},
 		functions: functions{exp2: asm.Exp2AVX512, tanh: asm.TanhAVX512},
 	}
@@ -83,7 +85,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 			narrowF16: asm.NarrowF16AVX2, narrowBF16: asm.NarrowBF16AVX2,
 		},
 		stripKernels: stripKernels{
-			strip: asm.Tile6AVX2, stripF16: asm.Tile6F16AVX2, stripBF16: asm.Tile6BF16AVX2, settle: asm.SettleAVX2,
+			strip: asm.StripAVX2, stripF16: asm.StripF16AVX2, stripBF16: asm.StripBF16AVX2, settle: asm.SettleAVX2,
 		},
 		functions: functions{exp2: asm.Exp2AVX2, tanh: asm.TanhAVX2},
 	}

@@ -19,6 +19,7 @@ func archTiers() []tier {
 		},
 		main:       func() int { return 12 },
 		threadFMAs: 1 << 19,
+		linear:     linearTuning{lanes: 12, steps: 256, pass: 2, few: 4},
 	}}
 }
 
@@ -35,7 +36,7 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 			narrowF16: asm.NarrowF16NEON, narrowBF16: asm.NarrowBF16NEON,
 		},
 		stripKernels: stripKernels{
-			strip: asm.Tile12NEON, stripF16: asm.Tile12F16NEON, stripBF16: asm.Tile12BF16NEON, settle: asm.SettleNEON,
+			strip: asm.StripNEON, stripF16: asm.StripF16NEON, stripBF16: asm.StripBF16NEON, settle: asm.SettleNEON,
 		},
 		functions: functions{exp2: asm.Exp2NEON, tanh: asm.TanhNEON},
 	}
