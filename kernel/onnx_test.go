@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/attn-go/attn/fallback"
 )
 
 var onnxFolder = flag.String("cases", "testdata/onnx", "folder with the cases of TestONNX, seen from here or from the root of the module")
@@ -95,7 +93,7 @@ func (want *onnxTensor) compare(got []float32) error {
 // f16Order rounds to float16 and returns the number of the result: neighbours
 // have neighbouring numbers.
 func f16Order(x float32) int {
-	h := int(fallback.ToF16(x))
+	h := int(ToF16(x))
 	if h >= 1<<15 {
 		return 1<<15 - h
 	}

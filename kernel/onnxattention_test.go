@@ -27,10 +27,14 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 			return out, err
 		}
 	}
-	out[onnxPresentKey], out[onnxPresentValue] = k.f32, v.f32
-	var y Tensor
-	y, out[onnxY] = c.newY(q, v)
-	return out, Attention(y, q, k, v, o)
+	y := c.newY(q, v)
+	if err := Attention(y, q, k, v, o); err != nil {
+		return out, err
+	}
+	for slot, x := range [...]Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
+		out[slot] = x.widened().f32
+	}
+	return out, nil
 }
 
 // heads returns an input as a tensor: [B, H, L, D], or [B, L, H·D] with the number
@@ -40,21 +44,21 @@ func (c *onnxCase) heads(slot int, attr string) (Tensor, error) {
 	s, h := x.Shape, int(c.attrs[attr])
 	switch {
 	case len(s) == 4:
-		return BHLD(x.floats, s[0], s[1], s[2], s[3]), nil
+		return BHLD(x.floats, s[0], s[1], s[2], s[3]).as(x.dtype()), nil
 	case len(s) == 3 && h > 0 && s[2]%h == 0:
-		return BLHD(x.floats, s[0], s[1], h, s[2]/h), nil
+		return BLHD(x.floats, s[0], s[1], h, s[2]/h).as(x.dtype()), nil
 	}
 	return Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
 }
 
 // newY makes an output of the operator's layout, which is that of its input Q.
-func (c *onnxCase) newY(q, v Tensor) (Tensor, []float32) {
+func (c *onnxCase) newY(q, v Tensor) Tensor {
 	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], v.shape[3]
 	y := filled(b*h*l*d, canary)
 	if len(c.inputs[onnxQ].Shape) == 3 {
-		return BLHD(y, b, l, h, d), y
+		return BLHD(y, b, l, h, d).as(q.dtype)
 	}
-	return BHLD(y, b, h, l, d), y
+	return BHLD(y, b, h, l, d).as(q.dtype)
 }
 
 // present returns the past, if there is any, with the new rows after it.
@@ -76,7 +80,7 @@ func (c *onnxCase) present(slot int, fresh Tensor) (Tensor, error) {
 			copy(row, rowOf(&fresh, b, h, j-n))
 		}
 	})
-	return all, nil
+	return all.as(fresh.dtype), nil
 }
 
 // attr returns an attribute, or what it is by default.
@@ -131,7 +135,7 @@ func (c *onnxCase) mask(o *Options) error {
 	case "bool":
 		o.Mask = o.Mask.And(Visible(x.bools, shape))
 	case "float32", "float16":
-		o.Bias = BHLD(x.floats, shape[0], shape[1], shape[2], shape[3])
+		o.Bias = BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]).as(x.dtype())
 	default:
 		return fmt.Errorf("%s: a mask of %s", x.Name, x.DType)
 	}
@@ -145,8 +149,7 @@ func (c *onnxCase) scores(q, k, v Tensor, o *Options) ([]float32, error) {
 	t := BHLD(s, b, h, l, keys)
 	switch mode := c.attr("qk_matmul_output_mode", 0); mode {
 	case 0, 1: // of all keys, also those past a length, which a call with lengths does not read
-		y, _ := c.newY(q, v)
-		return s, Attention(y, q, k, v, Options{Scale: o.Scale, Softcap: o.Softcap, Scores: t, ScoreStage: ScoreStage(mode), Tier: o.Tier})
+		return s, Attention(c.newY(q, v), q, k, v, Options{Scale: o.Scale, Softcap: o.Softcap, Scores: t, ScoreStage: ScoreStage(mode), Tier: o.Tier})
 	case 2:
 		o.Scores, o.ScoreStage = t, ScoresMasked
 	case 3:

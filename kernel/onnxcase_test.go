@@ -9,8 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/attn-go/attn/fallback"
 )
 
 // The operator's inputs and outputs, by the numbers of their slots.
@@ -34,7 +32,7 @@ type onnxTensor struct {
 	Slot           int
 	Offset, NBytes int // in the file of data
 
-	// One of them holds the elements.
+	// One of them holds the elements; those of float16 are widened.
 	floats []float32
 	ints   []int
 	bools  []bool
@@ -130,7 +128,7 @@ func (x *onnxTensor) load(data []byte) error {
 		case "float32":
 			x.floats = append(x.floats, math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 		case "float16":
-			x.floats = append(x.floats, fallback.F16(binary.LittleEndian.Uint16(data[2*i:])))
+			x.floats = append(x.floats, F16(binary.LittleEndian.Uint16(data[2*i:])).Float32())
 		case "int64":
 			x.ints = append(x.ints, int(int64(binary.LittleEndian.Uint64(data[8*i:]))))
 		case "bool":
@@ -138,4 +136,12 @@ func (x *onnxTensor) load(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// dtype returns the element type of an input of floats.
+func (x *onnxTensor) dtype() DType {
+	if x.DType == "float16" {
+		return Float16
+	}
+	return Float32
 }
