@@ -64,14 +64,33 @@ func goldenInputs(name string, c attnCase) (q, k, v Tensor) {
 	return c.typed(q, k, v)
 }
 
-// hash is the sha256 of the bits in the order [B, H, L, D], little endian.
-func hash(t *Tensor) string {
-	h := sha256.New()
-	eachRow(t, func(_, _, _ int, row []float32) {
-		for _, x := range row {
-			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+// goldens returns by name what gives the hash of a call.
+func goldens() map[string]func(t *testing.T, tier string, threads int) string {
+	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials}
+	for name, c := range goldenCases() {
+		runs[name] = func(t *testing.T, tier string, threads int) string {
+			q, k, v := goldenInputs(name, c)
+			out := c.run(t, q, k, v, Options{Tier: tier, Threads: threads})
+			return hash(&out)
 		}
-	})
+	}
+	for name := range goldenOptions() {
+		runs[name] = func(t *testing.T, tier string, threads int) string { return goldenOption(t, name, tier, threads) }
+	}
+	return runs
+}
+
+// hash is the sha256 of the bits in the order [B, H, L, D], little endian, of one
+// tensor after the other.
+func hash(tensors ...*Tensor) string {
+	h := sha256.New()
+	for _, t := range tensors {
+		eachRow(t, func(_, _, _ int, row []float32) {
+			for _, x := range row {
+				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+			}
+		})
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
@@ -82,12 +101,10 @@ func TestGolden(t *testing.T) {
 		updateGolden(t)
 	}
 	golden := readGolden(t)
-	for name, c := range goldenCases() {
+	for name, run := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			q, k, v := goldenInputs(name, c)
 			eachTier(t, func(t *testing.T, tier *tier) {
-				out := c.run(t, q, k, v, Options{Tier: tier.name})
-				if got := hash(&out); got != golden[name] {
+				if got := run(t, tier.name, 0); got != golden[name] {
 					t.Errorf("got %s, want %s", got, golden[name])
 				}
 			})
@@ -104,18 +121,16 @@ func readGolden(t *testing.T) map[string]string {
 	if err := json.Unmarshal(data, &golden); err != nil {
 		t.Fatal(err)
 	}
-	if len(golden) != len(goldenCases()) {
-		t.Fatalf("%s has %d hashes for %d cases", goldenFile, len(golden), len(goldenCases()))
+	if n := len(goldens()); len(golden) != n {
+		t.Fatalf("%s has %d hashes for %d cases", goldenFile, len(golden), n)
 	}
 	return golden
 }
 
 func updateGolden(t *testing.T) {
 	golden := map[string]string{}
-	for name, c := range goldenCases() {
-		q, k, v := goldenInputs(name, c)
-		out := c.run(t, q, k, v, Options{Tier: "generic", Threads: 1})
-		golden[name] = hash(&out)
+	for name, run := range goldens() {
+		golden[name] = run(t, "generic", 1)
 	}
 	data, err := json.MarshalIndent(golden, "", "\t")
 	if err != nil {
