@@ -49,6 +49,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 
 race: ## the short tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -C kernel -race -short $(TESTFLAGS)
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer
 
 standalone: ## the root module's tests as a program that embeds it sees it, without go.work
 	GOWORK=off go test $(TESTFLAGS) ./...
@@ -77,7 +78,7 @@ cross: ## the short tests on 15 emulated CPUs of 13 architectures (needs Linux; 
 	go run ./tools/cross $(ARGS)
 
 PLATFORMS = windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 android/arm64 ios/arm64
-LIBRARY   = ./kernel ./fallback ./asm
+LIBRARY   = ./kernel ./layer ./fallback ./asm
 
 # Go wants cgo to be on for iOS, although nothing here uses it.
 build-all: ## go build and go vet of the library where no test can run here

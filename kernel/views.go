@@ -1,0 +1,32 @@
+package kernel
+
+// What packages need that build upon this one and look at tensors themselves.
+
+// Row returns the elements of row (b, h, l) of a valid float32 tensor, nil of one of
+// another type.
+func (t *Tensor) Row(b, h, l int) []float32 {
+	if t.dtype != Float32 {
+		return nil
+	}
+	page, row := t.locate(b, l)
+	return t.row(page, h, row)
+}
+
+// Check reports, as an [*ArgumentError] about arg, a tensor that is not valid by
+// itself: one with a slice that is too short for its shape and strides, and so on.
+func (t *Tensor) Check(arg string) error { return t.checkAny(arg) }
+
+// CheckOutput reports, as an [*ArgumentError] about arg, a tensor that is not valid
+// by itself, that cannot be written to, as elements of it share memory, or that
+// shares memory with one of the inputs.
+func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) error {
+	if err := t.checkOutput(arg); err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if t.overlaps(in) || in.scales != nil && t.overlaps(in.scales) {
+			return &ArgumentError{arg, "memory that overlaps an input", "a range of memory of its own"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package layer
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// normals returns n numbers of a normal distribution of variance 1.
+func normals(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := make([]float32, n)
+	for i := range s {
+		s[i] = float32(r.NormFloat64())
+	}
+	return s
+}
+
+// normalTensor is a tensor [B, H, L, D] of them.
+func normalTensor(seed uint64, b, h, l, d int) kernel.Tensor {
+	return kernel.BHLD(normals(seed, b*h*l*d), b, h, l, d)
+}
+
+// newTensor is a tensor [B, H, L, D] of zeros.
+func newTensor(b, h, l, d int) kernel.Tensor {
+	return kernel.BHLD(make([]float32, b*h*l*d), b, h, l, d)
+}
+
+// rows makes a tensor [1, 1, L, D] of rows.
+func rows(x ...[]float32) kernel.Tensor {
+	t := newTensor(1, 1, len(x), len(x[0]))
+	for i, row := range x {
+		copy(t.Row(0, 0, i), row)
+	}
+	return t
+}
+
+// columns makes one of columns.
+func columns(x ...[]float32) kernel.Tensor {
+	t := newTensor(1, 1, len(x[0]), len(x))
+	for j, column := range x {
+		for i, e := range column {
+			t.Row(0, 0, i)[j] = e
+		}
+	}
+	return t
+}
+
+// all returns the elements of a tensor, row after row.
+func all(t *kernel.Tensor) []float32 {
+	var s []float32
+	eachRow(t.Shape(), func(b, h, l int) { s = append(s, t.Row(b, h, l)...) })
+	return s
+}
+
+// near fails if a number of got is not within tol of its own in want.
+func near(t *testing.T, what string, got []float32, tol float64, want ...float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if !(math.Abs(float64(got[i])-want[i]) <= tol) {
+			t.Errorf("%s[%d] is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// equal fails if two tensors differ in a bit.
+func equal(t *testing.T, what string, got, want *kernel.Tensor) {
+	t.Helper()
+	if got.Shape() != want.Shape() {
+		t.Fatalf("%s: shape %v, want %v", what, got.Shape(), want.Shape())
+	}
+	eachRow(want.Shape(), func(b, h, l int) {
+		x := got.Row(b, h, l)
+		for e, y := range want.Row(b, h, l) {
+			if math.Float32bits(x[e]) != math.Float32bits(y) {
+				t.Fatalf("%s: element (%d, %d, %d, %d) is %v (%08x), want %v (%08x)", what, b, h, l, e, x[e], math.Float32bits(x[e]), y, math.Float32bits(y))
+			}
+		}
+	})
+}
+
+// distance returns the largest difference of two tensors' elements.
+func distance(x, y *kernel.Tensor) float64 {
+	most := 0.0
+	eachRow(y.Shape(), func(b, h, l int) {
+		got := x.Row(b, h, l)
+		for e, want := range y.Row(b, h, l) {
+			if d := math.Abs(float64(got[e]) - float64(want)); !(d <= most) {
+				most = d
+			}
+		}
+	})
+	return most
+}
+
+// must fails on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused fails unless err is an ArgumentError about arg, and out is as full of
+// canaries as newCanaries made it.
+func refused(t *testing.T, err error, arg string, out *kernel.Tensor) {
+	t.Helper()
+	var bad *kernel.ArgumentError
+	if !errors.As(err, &bad) || bad.Arg != arg {
+		t.Errorf("got %v, want an error about %s", err, arg)
+	}
+	if out == nil {
+		return
+	}
+	for _, x := range all(out) {
+		if x != canary {
+			t.Fatalf("the call with a bad %s wrote to its output", arg)
+		}
+	}
+}
+
+const canary = -12345
+
+// newCanaries is a tensor of numbers that no result has.
+func newCanaries(b, h, l, d int) kernel.Tensor {
+	t := newTensor(b, h, l, d)
+	eachRow(t.Shape(), func(b, h, l int) {
+		row := t.Row(b, h, l)
+		for i := range row {
+			row[i] = canary
+		}
+	})
+	return t
+}
+
+// eachTier runs f on every tier that this CPU can run.
+func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
+	for _, tier := range kernel.Tiers() {
+		if tier.Runs {
+			t.Run(tier.Name, func(t *testing.T) { f(t, tier.Name) })
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package layer
+
+import (
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// similarities are all that need no weights.
+var similarities = map[string]Similarity{
+	"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "function": Func(distanceOf),
+}
+
+// TensorFlow's tutorial on the Transformer shows with these keys and values that a query
+// like the second key gives its value, one like two equal keys the mean of theirs, and
+// one like the first two theirs.
+func TestScaledDotOfTutorial(t *testing.T) {
+	k := rows([]float32{10, 0, 0}, []float32{0, 10, 0}, []float32{0, 0, 10}, []float32{0, 0, 10})
+	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
+	q := rows([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
+	out, weights := newTensor(1, 1, 3, 2), newTensor(1, 1, 3, 4)
+	must(t, ScaledDot{}.Attend(out, q, k, v, kernel.Options{Weights: weights}))
+	near(t, "out", all(&out), 1e-4, 10, 0, 550, 5.5, 5.5, 0)
+	near(t, "weights", all(&weights), 1e-7, 0, 1, 0, 0, 0, 0, .5, .5, .5, .5, 0, 0)
+}
+
+// A similarity by its definition, in float64.
+func TestScoresOfSimilarities(t *testing.T) {
+	const b, h, hkv, lq, lk, d = 2, 4, 2, 5, 70, 12
+	q, k := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d)
+	clear(q.Row(1, 2, 3))
+	clear(k.Row(0, 1, 7))
+	for _, c := range []struct {
+		name       string
+		similarity Similarity
+		want       func(q, k []float32) float64
+	}{
+		{"dot", Dot{}, dotOf},
+		{"scaled dot", ScaledDot{}, func(q, k []float32) float64 { return dotOf(q, k) / math.Sqrt(d) }},
+		{"cosine", Cosine{}, func(q, k []float32) float64 {
+			if dotOf(q, q) == 0 || dotOf(k, k) == 0 {
+				return 0
+			}
+			return dotOf(q, k) / math.Sqrt(dotOf(q, q)*dotOf(k, k))
+		}},
+		{"function", Func(distanceOf), func(q, k []float32) float64 { return float64(distanceOf(q, k)) }},
+	} {
+		scores := newTensor(b, h, lq, lk)
+		must(t, Scores(scores, q, k, c.similarity, kernel.Options{}))
+		checkScores(t, c.name, &scores, &q, &k, 1, c.want)
+		if _, scaled := c.similarity.(ScaledDot); !scaled {
+			must(t, Scores(scores, q, k, c.similarity, kernel.Options{Scale: -.75}))
+			checkScores(t, c.name, &scores, &q, &k, -.75, c.want)
+		}
+	}
+}
+
+// checkScores compares scores with factor·want.
+func checkScores(t *testing.T, name string, scores, q, k *kernel.Tensor, factor float64, want func(q, k []float32) float64) {
+	t.Helper()
+	group := q.Shape()[1] / k.Shape()[1]
+	eachRow(scores.Shape(), func(b, h, l int) {
+		for j, s := range scores.Row(b, h, l) {
+			w := factor * want(q.Row(b, h, l), k.Row(b, h/group, j))
+			if !(math.Abs(float64(s)-w) <= 3e-6) {
+				t.Fatalf("%s: the score of (%d, %d, %d) and key %d is %v, want %v", name, b, h, l, j, s, w)
+			}
+		}
+	})
+}
+
+func dotOf(q, k []float32) float64 {
+	sum := 0.0
+	for i := range q {
+		sum += float64(q[i]) * float64(k[i])
+	}
+	return sum
+}
+
+// The user's own similarity, written as the scaled dot product, gives its result.
+func TestFuncAsScaledDot(t *testing.T) {
+	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 64, 24
+	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
+	own := Func(func(q, k []float32) float32 { return float32(dotOf(q, k) / math.Sqrt(d)) })
+	for name, opts := range map[string]kernel.Options{
+		"plain": {}, "masked": {Mask: LookAhead()}, "softcap": {Softcap: 2},
+	} {
+		out, want := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv)
+		must(t, own.Attend(out, q, k, v, opts))
+		must(t, ScaledDot{}.Attend(want, q, k, v, opts))
+		if d := distance(&out, &want); d > 2e-6 {
+			t.Errorf("%s: differs by %v", name, d)
+		}
+	}
+}
+
+// All options work with all similarities, and nothing changes a bit that must not.
+func TestSimilaritiesSameBits(t *testing.T) {
+	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 16, 8
+	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
+	for name, s := range similarities {
+		outputs := func(tier string, threads int) (out, weights, lse kernel.Tensor) {
+			out, weights, lse = newTensor(b, h, lq, dv), newTensor(b, h, lq, lk), newTensor(b, h, lq, 1)
+			must(t, s.Attend(out, q, k, v, kernel.Options{
+				Tier: tier, Threads: threads, Weights: weights, LSE: lse,
+				Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
+				Score: func(tile *kernel.ScoreTile) { // comes after the similarity
+					for i := range tile.Scores {
+						tile.Scores[i] *= .5
+					}
+				},
+			}))
+			return out, weights, lse
+		}
+		out, weights, lse := outputs("generic", 1)
+		eachTier(t, func(t *testing.T, tier string) {
+			for _, threads := range []int{1, 2} {
+				x, y, z := outputs(tier, threads)
+				equal(t, name+": out", &x, &out)
+				equal(t, name+": weights", &y, &weights)
+				equal(t, name+": LSE", &z, &lse)
+			}
+		})
+	}
+}
+
+// Tiny and huge vectors have an angle, too.
+func TestCosineRange(t *testing.T) {
+	q := rows([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
+	k := rows([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
+	scores := newTensor(1, 1, 2, 3)
+	must(t, Scores(scores, q, k, Cosine{}, kernel.Options{}))
+	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
+}
+
+func TestSimilarityErrors(t *testing.T) {
+	out, q, k, v := newCanaries(1, 2, 3, 2), newTensor(1, 2, 3, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 2)
+	halfQ, halfK := kernel.BHLD(make([]kernel.F16, 24), 1, 2, 3, 4), kernel.BHLD(make([]kernel.F16, 20), 1, 1, 5, 4)
+	for name, s := range similarities {
+		t.Run(name, func(t *testing.T) {
+			refused(t, s.Attend(out, kernel.Tensor{}, k, v, kernel.Options{}), "q", &out)
+			refused(t, s.Attend(out, q, kernel.Tensor{}, v, kernel.Options{}), "k", &out)
+			refused(t, s.Attend(out, q, v, v, kernel.Options{}), "k", &out)
+			refused(t, s.Attend(out, q, k, kernel.Tensor{}, kernel.Options{}), "v", &out)
+			refused(t, s.Attend(q, q, k, v, kernel.Options{}), "out", nil)
+			refused(t, s.Attend(out, q, k, v, kernel.Options{Scale: float32(math.NaN())}), "Options.Scale", &out)
+			refused(t, s.Attend(out, q, k, v, kernel.Options{Threads: -1}), "Options.Threads", &out)
+			if name == "cosine" || name == "function" {
+				refused(t, s.Attend(out, halfQ, k, v, kernel.Options{}), "q", &out)
+				refused(t, s.Attend(out, q, halfK, v, kernel.Options{}), "k", &out)
+			}
+		})
+	}
+	refused(t, Func(nil).Attend(out, q, k, v, kernel.Options{}), "Func", &out)
+	huge := kernel.Strided(make([]float32, 8), [4]int{1, 1 << 20, 1 << 20, 1 << 20}, [3]int{})
+	refused(t, Cosine{}.Attend(out, huge, k, v, kernel.Options{}), "q", &out)
+}
+
+// A warm call allocates nothing.
+func TestSimilaritiesAllocateNothing(t *testing.T) {
+	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
+	for name, s := range similarities {
+		opts := kernel.Options{Threads: 1, Mask: LookAhead()}
+		if n := testing.AllocsPerRun(20, func() { must(t, s.Attend(out, q, k, v, opts)) }); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	scores := newTensor(1, 2, 3, 50)
+	if n := testing.AllocsPerRun(20, func() {
+		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Threads: 1}))
+		must(t, Align(scores.Row(0, 0, 0), scores.Row(0, 0, 0), 50, nil))
+		must(t, Weigh(out, scores, v))
+	}); n != 0 {
+		t.Errorf("the steps allocate %v times", n)
+	}
+}

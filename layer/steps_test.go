@@ -1,0 +1,213 @@
+package layer
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// From 88.73 on e^x is no float32: a softmax by its definition divides Inf by Inf, and
+// its first weights are NaN. The weights are e/(e+1), 1/(e+1) and e^-89, which rounds to
+// 0 beside them.
+func TestAlignLargeScores(t *testing.T) {
+	scores := []float32{89, 88, 0}
+	if naive := float32(math.Exp(89)); !math.IsInf(float64(naive), 1) {
+		t.Fatalf("e^89 is %v in float32", naive)
+	}
+	weights := make([]float32, 3)
+	must(t, Align(weights, scores, 3, nil))
+	near(t, "weights", weights, 5e-8, .7310586, .2689414, 0)
+	if weights[2] != 0 {
+		t.Errorf("the last weight is %v, want 0", weights[2])
+	}
+	must(t, Align(scores, scores, 3, nil))
+	if !slices.Equal(scores, weights) {
+		t.Errorf("in place %v, want %v", scores, weights)
+	}
+}
+
+// The sentence is one of those that introductions to attention are worked through with
+// by hand: six words of three numbers each, given as columns; the keys are the first two
+// rows, the values all three with the third once more. All figures are theirs.
+var (
+	sentence = [][]float32{
+		{.1, .3, -4.3, 1.1, 2.2, .1},
+		{-2.1, -2.1, -1.2, 2.4, .2, 3.3},
+		{-.3, -.5, -1.1, 2.3, 3.1, .3},
+	}
+	sentenceKeys   = columns(sentence[0], sentence[1])
+	sentenceValues = columns(sentence[0], sentence[1], sentence[2], sentence[2])
+)
+
+// Scores that are given, their weights and the context that these weights make.
+func TestSentenceFromScores(t *testing.T) {
+	weights := newTensor(1, 1, 1, 6)
+	must(t, Align(weights.Row(0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil))
+	near(t, "weights", all(&weights), 5e-5, .0050, .0005, .9009, .0011, .0903, .0022)
+	context := newTensor(1, 1, 1, 4)
+	must(t, Weigh(context, weights, sentenceValues))
+	near(t, "context", all(&context), 5e-5, -3.6731, -1.0644, -.7095, -.7095)
+}
+
+// The whole chain with the third word as the query, scaled and not.
+func TestSentence(t *testing.T) {
+	query := rows([]float32{-4.3, -1.2})
+	for _, c := range []struct {
+		similarity Similarity
+		scores     []float64
+		context    []float64
+		tol        float64
+	}{
+		{Dot{}, []float64{2.09, 1.23, 19.93, -7.61, -9.7, -4.39}, []float64{-4.3, -1.2, -1.1, -1.1}, 1e-6},
+		{ScaledDot{}, nil, []float64{-4.299977, -1.200004, -1.099996, -1.099996}, 1e-6},
+	} {
+		scores, context, fused := newTensor(1, 1, 1, 6), newTensor(1, 1, 1, 4), newTensor(1, 1, 1, 4)
+		must(t, Scores(scores, query, sentenceKeys, c.similarity, kernel.Options{}))
+		if c.scores != nil {
+			near(t, "scores", all(&scores), 4e-6, c.scores...)
+		}
+		must(t, Align(scores.Row(0, 0, 0), scores.Row(0, 0, 0), 6, nil))
+		must(t, Weigh(context, scores, sentenceValues))
+		near(t, "context", all(&context), c.tol, c.context...)
+		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
+		near(t, "context at once", all(&fused), c.tol, c.context...)
+	}
+}
+
+// One after the other the steps give what the fused call gives, with options, masks
+// and heads that share keys: to 2e-7 for scores up to 2, and in proportion beyond.
+// Scores that are handed from step to step are rounded in between, to the next of
+// numbers that are 2.4e-7 apart there; the fused call keeps them in its own unit.
+func TestStepsEqualFused(t *testing.T) {
+	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 9, 300, 64, 5
+	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
+	for name, opts := range map[string]kernel.Options{
+		"plain":   {},
+		"masked":  {Mask: kernel.Causal(150).And(kernel.KeyLengths([]int{280, 20}))},
+		"hidden":  {Mask: kernel.KeyLengths([]int{0, 300})},
+		"softcap": {Softcap: 2, ALiBi: []float32{.01, .005, 0, -.005}},
+		"small":   {Scale: 0x1p-5},
+	} {
+		for _, s := range []Similarity{Dot{}, ScaledDot{}, Cosine{}, Func(distanceOf)} {
+			fused, staged, weights := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv), newTensor(b, h, lq, lk)
+			must(t, s.Attend(fused, q, k, v, opts))
+			must(t, Scores(weights, q, k, s, opts))
+			tol := 2e-7 * max(1, largest(&weights)/2)
+			eachRow(weights.Shape(), func(b, h, l int) {
+				row := weights.Row(b, h, l)
+				must(t, Align(row, row, lk, nil))
+			})
+			must(t, Weigh(staged, weights, v))
+			if d := distance(&staged, &fused) / max(1, largest(&fused)); d > tol {
+				t.Errorf("%s, %T: the steps differ by %v of the result, want %v", name, s, d, tol)
+			}
+		}
+	}
+}
+
+// largest returns the largest magnitude of finite elements.
+func largest(x *kernel.Tensor) float64 {
+	most := 0.0
+	for _, e := range all(x) {
+		if a := math.Abs(float64(e)); a < math.Inf(1) {
+			most = max(most, a)
+		}
+	}
+	return most
+}
+
+// distanceOf is a similarity of a user: minus the distance.
+func distanceOf(q, k []float32) float32 {
+	sum := 0.0
+	for i := range q {
+		sum += float64(q[i]-k[i]) * float64(q[i]-k[i])
+	}
+	return -float32(math.Sqrt(sum))
+}
+
+func TestAlignLengths(t *testing.T) {
+	nan := float32(math.NaN())
+	inf := float32(math.Inf(1))
+	src := []float32{
+		0, 0, nan,
+		1, 2, 3,
+		nan, nan, nan,
+		-inf, 5, -inf,
+		-inf, -inf, -inf,
+		0, nan, 0,
+		0, inf, 0,
+		0, 0, 0,
+	}
+	dst := slices.Repeat([]float32{canary}, len(src))
+	must(t, Align(dst, src, 3, []int{2, 3, 0, 3, 3, 3, 3, 1}))
+	third := 1 / (1 + math.Exp(-1) + math.Exp(-2))
+	want := []float64{.5, .5, 0, math.Exp(-2) * third, math.Exp(-1) * third, third, 0, 0, 0, 0, 1, 0, 0, 0, 0}
+	near(t, "weights", dst[:15], 6e-8, want...)
+	for i, x := range dst[15:21] {
+		if math.Float32bits(x) != 0x7fc00000 {
+			t.Errorf("weight %d of rows with a NaN or Inf is %v", i, x)
+		}
+	}
+	near(t, "weights", dst[21:], 0, 1, 0, 0)
+
+	// One length for several rows, in place.
+	x := []float32{1, 1, 1, 1, 1, 1, 1, 1}
+	must(t, Align(x, x, 2, []int{1, 2}))
+	near(t, "weights", x, 0, 1, 0, 1, 0, .5, .5, .5, .5)
+	must(t, Align(nil, nil, 2, nil))
+}
+
+func TestAlignErrors(t *testing.T) {
+	out := newCanaries(1, 1, 1, 8)
+	dst, src := out.Row(0, 0, 0), make([]float32, 8)
+	refused(t, Align(dst, src, 0, nil), "n", &out)
+	refused(t, Align(dst, src, 3, nil), "n", &out)
+	refused(t, Align(dst[:4], src, 4, nil), "dst", &out)
+	refused(t, Align(dst[:7], dst[1:], 7, nil), "dst", &out)
+	refused(t, Align(dst, src, 4, []int{}), "lengths", &out)
+	refused(t, Align(dst, src, 4, []int{1, 2, 3}), "lengths", &out)
+	refused(t, Align(dst, src, 4, []int{1, 5}), "lengths", &out)
+	refused(t, Align(dst, src, 4, []int{-1, 4}), "lengths", &out)
+}
+
+func TestScoresErrors(t *testing.T) {
+	q, k := newTensor(1, 2, 3, 4), newTensor(1, 1, 5, 4)
+	out := newCanaries(1, 2, 3, 5)
+	wrong := newCanaries(1, 2, 3, 4)
+	short := kernel.BHLD(make([]float32, 3), 1, 1, 5, 4)
+	refused(t, Scores(out, q, k, nil, kernel.Options{}), "s", &out)
+	refused(t, Scores(wrong, q, k, Dot{}, kernel.Options{}), "Options.Scores", &wrong)
+	refused(t, Scores(out, short, k, Dot{}, kernel.Options{}), "q", &out)
+	refused(t, Scores(out, q, short, Dot{}, kernel.Options{}), "k", &out)
+	refused(t, Scores(out, q, kernel.Tensor{}, Dot{}, kernel.Options{}), "k", &out)
+	huge := kernel.Strided(make([]float32, 8), [4]int{1, 1, 1 << 30, 4}, [3]int{})
+	refused(t, Scores(out, huge, kernel.Strided(make([]float32, 8), [4]int{1, 1, 1, math.MaxInt32}, [3]int{}), Dot{}, kernel.Options{}), "q", &out)
+}
+
+func TestWeigh(t *testing.T) {
+	inf := float32(math.Inf(1))
+	weights := rows([]float32{.5, 0, .5}, []float32{0, 1, 0}, []float32{0, 0, 0})
+	v := rows([]float32{1, 2}, []float32{inf, float32(math.NaN())}, []float32{3, 4})
+	out := newCanaries(1, 1, 3, 2)
+	must(t, Weigh(out, weights, v))
+	near(t, "row 0", out.Row(0, 0, 0), 0, 2, 3)
+	near(t, "row 2", out.Row(0, 0, 2), 0, 0, 0)
+	if row := out.Row(0, 0, 1); row[0] != inf || math.Float32bits(row[1]) != 0x7fc00000 {
+		t.Errorf("row 1 is %v, want Inf and NaN", row)
+	}
+}
+
+func TestWeighErrors(t *testing.T) {
+	out, weights, v := newCanaries(1, 4, 3, 2), newTensor(1, 4, 3, 5), newTensor(1, 2, 5, 2)
+	must(t, Weigh(newTensor(1, 4, 3, 2), weights, v))
+	refused(t, Weigh(out, kernel.Tensor{}, v), "weights", &out)
+	refused(t, Weigh(out, weights, kernel.Tensor{}), "v", &out)
+	refused(t, Weigh(out, weights, newTensor(1, 3, 5, 2)), "v", &out)
+	refused(t, Weigh(out, weights, newTensor(1, 2, 4, 2)), "v", &out)
+	refused(t, Weigh(out, weights, newTensor(2, 2, 5, 2)), "v", &out)
+	refused(t, Weigh(out, weights, newTensor(1, 2, 5, 3)), "out", &out)
+	refused(t, Weigh(v, weights, v), "out", nil)
+	refused(t, Weigh(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2)), "v", &out)
+}
