@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+func text(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, report bytes.Buffer
+	if err := run(context.Background(), args, &out, &report); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(report.String(), "tokens/s") {
+		t.Errorf("report: %q", report.String())
+	}
+	return out.String()
+}
+
+// TestSeed: a seed stands for one text, whatever the tier and the threads.
+func TestSeed(t *testing.T) {
+	args := []string{"-prompt", "if err != nil {", "-n", "60", "-temperature", "0.8", "-seed", "7"}
+	want := text(t, args...)
+	if !strings.HasPrefix(want, "if err != nil {") || len(want) < 60 {
+		t.Errorf("text: %q", want)
+	}
+	for _, tier := range kernel.Tiers() {
+		if !tier.Runs {
+			continue
+		}
+		if got := text(t, append(args, "-tier", tier.Name, "-threads", "2")...); got != want {
+			t.Errorf("%s: %q, want %q", tier.Name, got, want)
+		}
+	}
+	if text(t, append(args, "-seed", "8")...) == want {
+		t.Error("another seed, the same text")
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{"-n", "x"}, {"-prompt", ""}, {"more"}, {"-n", "-1"}, {"-temperature", "-1"}, {"-unknown"}} {
+		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(usageError)) {
+			t.Errorf("%q: %v, want a usage error", args, err)
+		}
+	}
+	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-prompt", strings.Repeat("x", 513)}} {
+		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(usageError)) {
+			t.Errorf("%q: %v, want an error that is none of usage", args, err)
+		}
+	}
+	if err := run(context.Background(), []string{"-h"}, new(bytes.Buffer), new(bytes.Buffer)); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("-h: %v", err)
+	}
+}

@@ -1,0 +1,217 @@
+package gobytes
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// Settings say how a Batch computes. None of them changes a bit.
+type Settings struct {
+	Tier    string // as kernel.Options.Tier
+	Threads int    // as kernel.Options.Threads
+}
+
+// Batch is a number of texts that a model reads side by side, with a cache of their keys
+// and values. It is not safe for use by several goroutines at once.
+type Batch struct {
+	*Model
+	Settings
+	texts []*kernel.Sequence
+	cache *kernel.Batch // of the texts
+
+	rows   int // of the call at hand: those of a text as many as the longest step
+	steps  int // the longest step
+	counts []int
+	scratch
+	results [][]float32
+}
+
+// scratch holds the activations of the call at hand, a row for each token.
+type scratch struct {
+	x, normed      []float32 // [rows, Width]
+	q, attended    []float32 // [rows, Heads·HeadSize]
+	k, v           []float32 // [rows, KVHeads·HeadSize]
+	gate, up, exps []float32 // [rows, FFN]
+	logits         []float32 // [rows, Vocab]
+}
+
+// pageSize is the number of tokens in a page of the cache.
+const pageSize = 64
+
+// NewBatch returns a batch of so many empty texts.
+func (m *Model) NewBatch(texts int, s Settings) (*Batch, error) {
+	pages := (m.Context + pageSize - 1) / pageSize
+	cache, err := kernel.NewCache(kernel.CacheConfig{
+		Layers: m.Layers, Heads: m.KVHeads, HeadSize: m.HeadSize, PageSize: pageSize, Pages: pages * texts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := &Batch{Model: m, Settings: s, counts: make([]int, texts), results: make([][]float32, texts)}
+	for range texts {
+		b.texts = append(b.texts, cache.NewSequence())
+	}
+	b.cache, err = cache.NewBatch(b.texts...)
+	return b, err
+}
+
+// Len returns the number of tokens that text i has.
+func (b *Batch) Len(i int) int { return b.texts[i].Len() }
+
+// Truncate makes the batch forget all but the first n tokens of text i.
+func (b *Batch) Truncate(i, n int) error { return b.texts[i].Truncate(n) }
+
+// Forward reads on: tokens[i], any number of them, come next in text i. It returns for
+// every text the logits after each of these tokens, [tokens, 256]. They are valid until the next
+// call. After an error the texts are as long as they were.
+func (b *Batch) Forward(tokens [][]byte) (logits [][]float32, err error) {
+	if err := b.begin(tokens); err != nil {
+		return nil, err
+	}
+	if err := b.forward(); err != nil {
+		for i, s := range b.texts {
+			err = errors.Join(err, s.Truncate(s.Len()-b.counts[i]))
+		}
+		return nil, err
+	}
+	for i, n := range b.counts {
+		b.results[i] = b.logits[i*b.steps*b.Vocab:][:n*b.Vocab]
+	}
+	return b.results, nil
+}
+
+// begin makes room for the tokens and lays them out in rows.
+func (b *Batch) begin(tokens [][]byte) error {
+	if len(tokens) != len(b.texts) {
+		return fmt.Errorf("tokens for %d texts, want %d", len(tokens), len(b.texts))
+	}
+	b.steps = 0
+	for i, t := range tokens {
+		if n := b.texts[i].Len() + len(t); n > b.Context {
+			return fmt.Errorf("text %d: %d tokens, the context has room for %d", i, n, b.Context)
+		}
+		b.counts[i] = len(t)
+		b.steps = max(b.steps, len(t))
+	}
+	if err := b.cache.Extend(b.counts...); err != nil {
+		return err
+	}
+	b.rows = b.steps * len(tokens)
+	b.fit()
+	for i, t := range tokens {
+		for j := range b.steps {
+			row := b.x[(i*b.steps+j)*b.Width:][:b.Width]
+			if j < len(t) {
+				copy(row, b.embed[int(t[j])*b.Width:])
+			} else {
+				clear(row) // computed in vain
+			}
+		}
+	}
+	return nil
+}
+
+// fit makes room for the rows.
+func (b *Batch) fit() {
+	queries, keys := b.Heads*b.HeadSize, b.KVHeads*b.HeadSize
+	for _, s := range [...]struct {
+		slice *[]float32
+		width int
+	}{
+		{&b.x, b.Width}, {&b.normed, b.Width}, {&b.q, queries}, {&b.attended, queries}, {&b.k, keys}, {&b.v, keys},
+		{&b.gate, b.FFN}, {&b.up, b.FFN}, {&b.exps, b.FFN}, {&b.logits, b.Vocab},
+	} {
+		n := b.rows * s.width
+		if cap(*s.slice) < n {
+			*s.slice = make([]float32, n)
+		}
+		*s.slice = (*s.slice)[:n]
+	}
+}
+
+// forward runs the model on the rows.
+func (b *Batch) forward() error {
+	for i := range b.layers {
+		if err := b.layer(i); err != nil {
+			return err
+		}
+	}
+	rmsNorm(b.normed, b.x, b.norm, b.Epsilon)
+	return b.apply(b.head, b.logits, b.normed)
+}
+
+// layer runs one block on all rows.
+func (b *Batch) layer(i int) error {
+	l := &b.layers[i]
+	rmsNorm(b.normed, b.x, l.attnNorm, b.Epsilon)
+	if err := b.project(l); err != nil {
+		return err
+	}
+	if err := b.attend(i); err != nil {
+		return err
+	}
+	if err := b.apply(l.o, b.normed, b.attended); err != nil {
+		return err
+	}
+	add(b.x, b.normed)
+	rmsNorm(b.normed, b.x, l.ffnNorm, b.Epsilon)
+	if err := b.feedForward(l); err != nil {
+		return err
+	}
+	add(b.x, b.normed)
+	return nil
+}
+
+// project computes queries, keys and values, and turns them by their positions.
+func (b *Batch) project(l *layer) error {
+	for _, p := range [...]struct {
+		linear *kernel.Linear
+		out    []float32
+	}{{l.q, b.q}, {l.k, b.k}, {l.v, b.v}} {
+		if err := b.apply(p.linear, p.out, b.normed); err != nil {
+			return err
+		}
+	}
+	if err := b.rope.Apply(b.heads(b.q, b.Heads), b.cache.Positions()); err != nil {
+		return err
+	}
+	return b.rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions())
+}
+
+// heads is a view of rows of heads.
+func (b *Batch) heads(x []float32, heads int) kernel.Tensor {
+	return kernel.BLHD(x, len(b.texts), b.steps, heads, b.HeadSize)
+}
+
+// attend stores the new keys and values and attends to all that a text has.
+func (b *Batch) attend(layer int) error {
+	if err := b.cache.Store(layer, b.heads(b.k, b.KVHeads), b.heads(b.v, b.KVHeads)); err != nil {
+		return err
+	}
+	k, v := b.cache.View(layer)
+	o := b.cache.Options()
+	o.Tier, o.Threads = b.Tier, b.Threads
+	return kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o)
+}
+
+// feedForward computes the gated network into normed.
+func (b *Batch) feedForward(l *layer) error {
+	if err := b.apply(l.gate, b.gate, b.normed); err != nil {
+		return err
+	}
+	if err := b.apply(l.up, b.up, b.normed); err != nil {
+		return err
+	}
+	if err := silu(b.gate, b.up, b.exps); err != nil {
+		return err
+	}
+	return b.apply(l.down, b.normed, b.gate)
+}
+
+// apply runs a linear layer on all rows.
+func (b *Batch) apply(l *kernel.Linear, out, x []float32) error {
+	n, k := l.Shape()
+	return l.Apply(kernel.Rows(out, b.rows, n), kernel.Rows(x, b.rows, k), kernel.LinearOptions{Tier: b.Tier, Threads: b.Threads})
+}

@@ -1,0 +1,288 @@
+package gobytes
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/kernel"
+)
+
+var (
+	//go:embed testdata/greedy.json
+	greedyJSON []byte
+	//go:embed testdata/logits.safetensors
+	logitsFile []byte
+)
+
+func model(t testing.TB) *Model {
+	t.Helper()
+	m, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// reference returns the tokens that PyTorch read and the logits that it computed.
+func reference(t testing.TB) (tokens []byte, logits []float32) {
+	t.Helper()
+	f, err := safetensors.New(bytes.NewReader(logitsFile), int64(len(logitsFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err = f.Bytes("tokens"); err != nil {
+		t.Fatal(err)
+	}
+	if logits, err = f.Float32("logits"); err != nil {
+		t.Fatal(err)
+	}
+	return tokens, logits
+}
+
+// eachTier runs f for every tier that this CPU has and logs the others.
+func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
+	for _, tier := range kernel.Tiers() {
+		if !tier.Runs {
+			t.Logf("tier %s does not run here: %s", tier.Name, tier.Reason)
+			continue
+		}
+		t.Run(tier.Name, func(t *testing.T) { f(t, tier.Name) })
+	}
+}
+
+func batch(t testing.TB, m *Model, texts int, s Settings) *Batch {
+	t.Helper()
+	b, err := m.NewBatch(texts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// forward returns the logits of all texts, one after the other.
+func forward(t testing.TB, b *Batch, tokens ...[]byte) []float32 {
+	t.Helper()
+	logits, err := b.Forward(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(logits...)
+}
+
+func sameBits(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+// length is how much of the reference the slower comparisons read.
+func length(tokens []byte) int {
+	if testing.Short() {
+		return 40
+	}
+	return len(tokens)
+}
+
+// TestLogits compares with PyTorch's logits on a text of 512 bytes. Both round in
+// float32, in another order; the logits reach 20.
+func TestLogits(t *testing.T) {
+	m := model(t)
+	tokens, want := reference(t)
+	eachTier(t, func(t *testing.T, tier string) {
+		n := length(tokens)
+		got := forward(t, batch(t, m, 1, Settings{Tier: tier}), tokens[:n])
+		worst := 0.0
+		for i, x := range got {
+			worst = max(worst, math.Abs(float64(x)-float64(want[i])))
+		}
+		t.Logf("largest difference to PyTorch: %.2g", worst)
+		if !(worst <= 1e-4) {
+			t.Errorf("logits differ by %g, want at most 1e-4", worst)
+		}
+	})
+}
+
+// TestSameBits: tiers, threads, chunks and batches do not change a bit.
+func TestSameBits(t *testing.T) {
+	m := model(t)
+	tokens, _ := reference(t)
+	tokens = tokens[:min(300, length(tokens))]
+	want := forward(t, batch(t, m, 1, Settings{Tier: "generic", Threads: 1}), tokens)
+	eachTier(t, func(t *testing.T, tier string) {
+		for _, threads := range []int{1, 2} {
+			s := Settings{tier, threads}
+			sameBits(t, fmt.Sprint("threads ", threads), forward(t, batch(t, m, 1, s), tokens), want)
+			for _, chunk := range []int{1, 7, 64} {
+				if chunk == 1 && tier == "generic" && threads == 2 {
+					continue // slow, and no other code than the others'
+				}
+				b := batch(t, m, 1, s)
+				var got []float32
+				for c := range slices.Chunk(tokens, chunk) {
+					got = append(got, forward(t, b, c)...)
+				}
+				sameBits(t, fmt.Sprint("chunks of ", chunk), got, want)
+			}
+			checkBatch(t, m, s, tokens, want)
+		}
+	})
+}
+
+// checkBatch reads prefixes of different lengths side by side, and goes on with a
+// token each.
+func checkBatch(t *testing.T, m *Model, s Settings, tokens []byte, want []float32) {
+	t.Helper()
+	const texts = 8
+	b := batch(t, m, texts, s)
+	heads, next := make([][]byte, texts), make([][]byte, texts)
+	for i := range heads {
+		n := len(tokens) * i / texts
+		heads[i], next[i] = tokens[:n], tokens[n:n+1]
+	}
+	got := forward(t, b, heads...)
+	for i, h := range heads {
+		n := len(h) * m.Vocab
+		sameBits(t, fmt.Sprint("text ", i, " of 8"), got[:n], want[:n])
+		got = got[n:]
+	}
+	got = forward(t, b, next...)
+	for i, h := range heads {
+		sameBits(t, fmt.Sprint("next of text ", i, " of 8"), got[i*m.Vocab:][:m.Vocab], want[len(h)*m.Vocab:][:m.Vocab])
+	}
+}
+
+// TestGreedy continues four prompts as PyTorch does, byte by byte. The smallest gap
+// between the two best logits on the way is 0.004, so that rounding cannot
+// change a byte.
+func TestGreedy(t *testing.T) {
+	var cases []struct{ Prompt, Appended string }
+	if err := json.Unmarshal(greedyJSON, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) == 0 {
+		t.Fatal("no prompts")
+	}
+	m := model(t)
+	eachTier(t, func(t *testing.T, tier string) {
+		for _, c := range cases {
+			want := latin1(c.Appended)
+			if testing.Short() || tier == "generic" {
+				want = want[:40]
+			}
+			b := batch(t, m, 1, Settings{Tier: tier})
+			logits := forward(t, b, []byte(c.Prompt))
+			var got []byte
+			for range want {
+				got = append(got, Greedy(logits[len(logits)-m.Vocab:]))
+				logits = forward(t, b, got[len(got)-1:])
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%q goes on with %q, want %q", c.Prompt, got, want)
+			}
+		}
+	})
+}
+
+// latin1 returns the bytes that a text stands for, one character each.
+func latin1(s string) []byte {
+	var b []byte
+	for _, r := range s {
+		b = append(b, byte(r))
+	}
+	return b
+}
+
+func TestSampler(t *testing.T) {
+	logits := make([]float32, 256)
+	for i := range logits {
+		logits[i] = -1000
+	}
+	logits[7], logits[200] = 3, 3+float32(math.Ln2)
+	s, err := NewSampler(1, 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[byte]int{}
+	const n = 30000
+	for range n {
+		token, err := s.Next(logits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[token]++
+	}
+	// Two thirds of the draws, within 5 standard deviations.
+	if got := float64(counts[200]); math.Abs(got-n*2/3.) > 5*math.Sqrt(n*2/9.) || counts[7]+counts[200] != n {
+		t.Errorf("drew %v, want a third of 7 and two thirds of 200", counts)
+	}
+	for _, bad := range []float32{0, -1, float32(math.NaN()), float32(math.Inf(1))} {
+		if _, err := NewSampler(bad, 1); err == nil {
+			t.Errorf("a temperature of %v: no error", bad)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	m := model(t)
+	b := batch(t, m, 1, Settings{})
+	for _, tokens := range [][][]byte{nil, {make([]byte, m.Context+1)}, {{1}, {2}}} {
+		if _, err := b.Forward(tokens); err == nil || b.Len(0) != 0 {
+			t.Errorf("tokens for %d texts: error %v, length %d", len(tokens), err, b.Len(0))
+		}
+	}
+	b = batch(t, m, 1, Settings{Tier: "none"})
+	if _, err := b.Forward([][]byte{{1}}); err == nil || b.Len(0) != 0 {
+		t.Errorf("an unknown tier: error %v, length %d", err, b.Len(0))
+	}
+}
+
+// TestBadFiles: a damaged file gets an error, wherever the damage is.
+func TestBadFiles(t *testing.T) {
+	for name, damage := range map[string]func(b []byte) []byte{
+		"empty":         func(b []byte) []byte { return nil },
+		"cut":           func(b []byte) []byte { return b[:len(b)-1] },
+		"header's size": func(b []byte) []byte { b[0]++; return b },
+		"other config":  func(b []byte) []byte { return bytes.Replace(b, []byte(`\"width\": 192`), []byte(`\"width\": 191`), 1) },
+		"no config":     func(b []byte) []byte { return bytes.Replace(b, []byte(`"config"`), []byte(`"donfig"`), 1) },
+		"other name":    func(b []byte) []byte { return bytes.Replace(b, []byte(`"norm.weight"`), []byte(`"norm.veight"`), 1) },
+		"other type":    func(b []byte) []byte { return bytes.Replace(b, []byte(`"F16"`), []byte(`"I16"`), 1) },
+	} {
+		b := damage(slices.Clone(embedded))
+		if bytes.Equal(b, embedded) {
+			t.Fatalf("%s: nothing was damaged", name)
+		}
+		if _, err := Load(bytes.NewReader(b), int64(len(b))); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	m := model(b)
+	tokens, _ := reference(b)
+	texts := batch(b, m, 1, Settings{Threads: 1})
+	forward(b, texts, tokens[:256])
+	b.ReportAllocs()
+	next := [][]byte{tokens[256:257]}
+	for b.Loop() {
+		if _, err := texts.Forward(next); err != nil {
+			b.Fatal(err)
+		}
+		if err := texts.Truncate(0, 256); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
+}
