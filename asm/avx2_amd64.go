@@ -49,17 +49,17 @@ func TileMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripAVX2 is the tile product for a whole strip of weights, 48 lanes, and few rows.
+// StripAVX2 is the tile product for a whole strip of weights, 48 lanes.
 //
 //go:noescape
 func StripAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16AVX2 is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
+// StripF16AVX2 is the tile product for a whole strip of weights, 48 lanes of binary16.
 //
 //go:noescape
 func StripF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16AVX2 is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
+// StripBF16AVX2 is the tile product for a whole strip of weights, 48 lanes of bfloat16.
 //
 //go:noescape
 func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)

@@ -64,17 +64,17 @@ func TileMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripAVX512 is the tile product for a whole strip of weights, 48 lanes, and few rows.
+// StripAVX512 is the tile product for a whole strip of weights, 48 lanes.
 //
 //go:noescape
 func StripAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16AVX512 is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
+// StripF16AVX512 is the tile product for a whole strip of weights, 48 lanes of binary16.
 //
 //go:noescape
 func StripF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16AVX512 is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
+// StripBF16AVX512 is the tile product for a whole strip of weights, 48 lanes of bfloat16.
 //
 //go:noescape
 func StripBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)

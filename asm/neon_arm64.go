@@ -49,17 +49,17 @@ func TileMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripNEON is the tile product for a whole strip of weights, 48 lanes, and few rows.
+// StripNEON is the tile product for a whole strip of weights, 48 lanes.
 //
 //go:noescape
 func StripNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16NEON is the tile product for a whole strip of weights, 48 lanes of binary16, and few rows.
+// StripF16NEON is the tile product for a whole strip of weights, 48 lanes of binary16.
 //
 //go:noescape
 func StripF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16NEON is the tile product for a whole strip of weights, 48 lanes of bfloat16, and few rows.
+// StripBF16NEON is the tile product for a whole strip of weights, 48 lanes of bfloat16.
 //
 //go:noescape
 func StripBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)

@@ -25,18 +25,20 @@ func StripBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m
 	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
 }
 
-// stripWidened goes step by step, with one row of b widened at a time.
+// stripWidened widens some rows of b at a time.
 func stripWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
-	if k == 0 {
-		Strip(c, ldc, a, rs, cs, nil, 0, m, 0, load)
-	}
-	var row [StripLanes]float32
-	for x := range k {
-		for lane, h := range window(b, x*ldb, StripLanes) {
-			row[lane] = widen(h)
+	const rows = 16
+	var wide [rows * StripLanes]float32
+	for x := 0; ; x += rows {
+		n := min(rows, k-x)
+		for r := range n {
+			for lane, h := range window(b, (x+r)*ldb, StripLanes) {
+				wide[r*StripLanes+lane] = widen(h)
+			}
 		}
-		if m > 0 {
-			Strip(c, ldc, a[x*cs:], rs, cs, row[:], 0, m, 1, load || x > 0)
+		Strip(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], StripLanes, m, n, load || x > 0)
+		if x+n == k {
+			return
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (b element) shift() int {
 // stripFunction is the product by a strip of weights.
 func stripFunction(b element) function {
 	return function{"Strip" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
-		"is the tile product for a whole strip of weights, 48 lanes" + [...]string{"", " of binary16", " of bfloat16"}[b] + ", and few rows."}
+		"is the tile product for a whole strip of weights, 48 lanes" + [...]string{"", " of binary16", " of bfloat16"}[b] + "."}
 }
 
 // tileFunction is the tile for panels of a number of vectors of an ISA.

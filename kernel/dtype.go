@@ -22,6 +22,9 @@ func (t DType) String() string {
 	return "unknown"
 }
 
+// size is the number of bytes of an element.
+func (t DType) size() int { return [...]int{4, 2, 2, 1}[t] }
+
 // Element is a type that the slice of a Tensor may have.
 type Element interface {
 	float32 | F16 | BF16 | int8

@@ -2,18 +2,6 @@ package kernel
 
 import "runtime"
 
-// A linearTuning says how a tier multiplies by the strips of a Linear.
-type linearTuning struct {
-	// lanes is the width of the tiles for many rows, a divisor of stripLanes; steps is
-	// how many rows of Wᵀ one call takes at most, so that what all rows of x read
-	// again and again stays in cache.
-	lanes, steps int
-
-	// pass is how many rows of x the kernel for whole strips takes in one pass over
-	// the weights, and few up to how many rows it beats the tiles.
-	pass, few int
-}
-
 // A linearJob is one call of Linear.Apply, cut into tasks for a crew. Jobs are recycled
 // with all they need, so that a call allocates nothing.
 //
@@ -38,10 +26,26 @@ type linearJob struct {
 const (
 	// linearRows is the most rows of x in a task: with more, their part of x leaves
 	// L2, with fewer a strip is fetched more often.
-	linearRows = 384
+	linearRows = 320
+
+	// minLinearRows is the fewest rows that a block has so that there are more blocks.
+	minLinearRows = 48
 
 	// linearStrips is the most strips in a task: with more, the pausing chains leave L2.
 	linearStrips = 4
+
+	// linearSteps is how many rows of Wᵀ a call takes: 24 KiB of float32 stay in L1.
+	linearSteps = 128
+
+	// Up to fewLinearRows rows of x wait for the weights rather than compute: they
+	// take longer parts of a strip, which come from memory without a pause, and from
+	// L2 for all passes but the first. Neither product has more FMAs than a call may
+	// have, see rowsPerCall.
+	fewLinearRows  = 32
+	fewLinearSteps = 1024
+
+	// threadBytes is what a thread reads in the time that waking one takes.
+	threadBytes = 1 << 20
 )
 
 var linearJobs = freeList[linearJob]{make: newLinearJob}
@@ -54,22 +58,13 @@ func newLinearJob() *linearJob {
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
 func (j *linearJob) plan(t *tier, threads int) {
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	j.tier = t
 	rows, strips := j.out.rows, j.linear.strips()
-	j.steps = t.linear.steps
-	if rows <= t.linear.pass { // weights are read once anyway
-		j.steps = callFMAs / (stripLanes * t.linear.pass)
+	j.tier, j.steps = t, linearSteps
+	if rows <= fewLinearRows {
+		j.steps = fewLinearSteps
 	}
 	j.blocks, j.groups = ceilDiv(rows, linearRows), ceilDiv(strips, linearStrips)
-	if threads > 1 {
-		// The time to read the weights is that of some rows.
-		fmas := float64(j.linear.n) * float64(j.linear.k) * float64(max(rows, t.linear.pass))
-		threads = min(threads, 1+int(min(fmas/float64(t.threadFMAs), 1<<16)))
-	}
-	if threads > 1 {
+	if threads = j.useful(threads); threads > 1 {
 		wanted := tasksPerThread * threads
 		j.groups = min(strips, max(j.groups, ceilDiv(wanted, j.blocks)))
 		j.blocks = min(ceilDiv(rows, minLinearRows), max(j.blocks, ceilDiv(wanted, j.groups)))
@@ -77,8 +72,15 @@ func (j *linearJob) plan(t *tier, threads int) {
 	j.threads = min(threads, j.blocks*j.groups)
 }
 
-// minLinearRows is the fewest rows that a block has so that there are more blocks.
-const minLinearRows = 48
+// useful returns how many of so many threads, 0 for all, the job is worth.
+func (j *linearJob) useful(threads int) int {
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	weights := float64(j.linear.n) * float64(j.linear.k)
+	work := weights*float64(j.out.rows)/float64(j.tier.threadFMAs) + weights*float64(j.linear.dtype.size())/threadBytes
+	return min(threads, 1+int(min(work, 1<<16)))
+}
 
 // run has all tasks done.
 func (j *linearJob) run(parallel func(n int, task func(i int))) {
@@ -104,21 +106,23 @@ func (j *linearJob) scratch(n int) *linearScratch {
 	return w
 }
 
-// linearScratch is the scratch memory of one worker. It grows to what the largest call
-// needed and is recycled.
+// linearScratch is the scratch memory of one worker, for the last strip, if that is not
+// whole. It grows to what the largest call needed and is recycled.
 type linearScratch struct {
-	wide []float32 // a part of a strip, widened
-	edge []float32 // the block's columns of the last strip, if out does not have them all
+	wide []float32 // a part of the strip, widened
+	edge []float32 // the chains of the block's rows, if out has not a column for each
 }
 
 var linearScratches = freeList[linearScratch]{make: func() *linearScratch { return new(linearScratch) }}
 
 // fit makes the scratch large enough for the tasks of j.
 func (w *linearScratch) fit(j *linearJob) {
-	if n := stripLanes * min(j.steps, j.linear.k); j.linear.dtype != Float32 && len(w.wide) < n {
+	l := j.linear
+	lanes := l.stripWidth(l.strips() - 1)
+	if n := lanes * min(j.steps, l.k); lanes < stripLanes && l.dtype != Float32 && len(w.wide) < n {
 		w.wide = aligned(n)
 	}
-	if n := stripLanes * ceilDiv(j.out.rows, j.blocks); j.linear.n%stripStep != 0 && len(w.edge) < n {
+	if n := lanes * ceilDiv(j.out.rows, j.blocks); l.n%stripStep != 0 && len(w.edge) < n {
 		w.edge = aligned(n)
 	}
 }
@@ -161,68 +165,58 @@ func (w *linearScratch) columns(j *linearJob, rows span, s int) (c []float32, ld
 
 // multiply continues the rows' chains of strip s by some steps.
 func (w *linearScratch) multiply(j *linearJob, rows span, s int, steps span) {
-	lanes, load := j.linear.stripWidth(s), steps.lo > 0
+	l, t := j.linear, j.tier
 	c, ldc := w.columns(j, rows, s)
 	rs, cs := j.x.rowStride, j.x.colStride
-	at := j.linear.stripAt(s) + steps.lo*lanes
-	whole := lanes == stripLanes && rows.len() <= j.tier.linear.few
-	var wide []float32
-	if j.linear.dtype == Float32 {
-		wide = j.linear.f32[at : at+steps.len()*lanes]
-	} else if !whole {
-		wide = w.widen(j, at, steps.len()*lanes)
-	}
-	for lo := rows.lo; lo < rows.hi; {
-		n := min(rows.hi-lo, max(1, callFMAs/max(1, lanes*steps.len())))
-		x := j.x.f32[min(lo*rs+steps.lo*cs, len(j.x.f32)):]
-		switch kernels := j.tier.strips(); {
-		case !whole:
-			j.tier.tiles(c, ldc, x, rs, cs, wide, lanes, n, steps.len(), load)
-		case j.linear.dtype == Float32:
-			kernels.strip(c, ldc, x, rs, cs, wide, lanes, n, steps.len(), load)
-		case j.linear.dtype == Float16:
-			kernels.stripF16(c, ldc, x, rs, cs, j.linear.u16[at:], lanes, n, steps.len(), load)
-		default:
-			kernels.stripBF16(c, ldc, x, rs, cs, j.linear.u16[at:], lanes, n, steps.len(), load)
-		}
-		if lo += n; lo < rows.hi {
-			c = c[n*ldc:]
-		}
+	x := j.x.f32[min(rows.lo*rs+steps.lo*cs, len(j.x.f32)):]
+	lanes, m, k, load := l.stripWidth(s), rows.len(), steps.len(), steps.lo > 0
+	at := l.stripAt(s) + steps.lo*lanes
+	switch {
+	case lanes < stripLanes:
+		t.tiles(c, ldc, x, rs, cs, w.widened(j, at, k*lanes), lanes, m, k, load)
+	case l.dtype == Float32:
+		t.strips().strip(c, ldc, x, rs, cs, l.f32[at:], lanes, m, k, load)
+	case l.dtype == Float16:
+		t.strips().stripF16(c, ldc, x, rs, cs, l.u16[at:], lanes, m, k, load)
+	case l.dtype == BFloat16:
+		t.strips().stripBF16(c, ldc, x, rs, cs, l.u16[at:], lanes, m, k, load)
 	}
 }
-
-// callFMAs is the most FMAs of a call; see rowsPerCall.
-const callFMAs = 2 << 20
 
 // strips returns the tier's kernels for strips.
 func (t *tier) strips() *stripKernels { return &t.panels[len(t.panels)-1].stripKernels }
 
-// tiles multiplies by a part of a strip with the tier's tiles for many rows.
+// tiles multiplies by a part of a strip that is not whole: with tiles of the fewest and
+// most equal widths.
 func (t *tier) tiles(c []float32, ldc int, a []float32, rs, cs int, b []float32, lanes, m, k int, load bool) {
-	for lane, left := 0, lanes; left > 0; {
-		p := t.panel(ceilDiv(left, ceilDiv(left, t.linear.lanes)))
+	widest := t.panels[len(t.panels)-1].lanes
+	for lane := 0; lane < lanes; {
+		left := lanes - lane
+		p := t.panel(ceilDiv(left, ceilDiv(left, widest)))
 		p.tile(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, load)
-		lane, left = lane+p.lanes, left-p.lanes
+		lane += p.lanes
 	}
 }
 
-// panel returns the narrowest panel of at least so many lanes.
+// panel returns the kernels of the narrowest panel of at least so many lanes.
 func (t *tier) panel(lanes int) *panelKernels {
-	for i := range t.panels {
-		if p := &t.panels[i]; p.lanes >= lanes {
-			return p
-		}
+	i := 0
+	for t.panels[i].lanes < lanes {
+		i++
 	}
-	return &t.panels[len(t.panels)-1]
+	return &t.panels[i]
 }
 
-// widen returns n weights from at on as float32.
-func (w *linearScratch) widen(j *linearJob, at, n int) []float32 {
+// widened returns n weights from at on as float32.
+func (w *linearScratch) widened(j *linearJob, at, n int) []float32 {
 	convert := j.tier.convert()
-	if j.linear.dtype == Float16 {
-		convert.widenF16(w.wide, 0, j.linear.u16[at:], 0, 1, n)
-	} else {
-		convert.widenBF16(w.wide, 0, j.linear.u16[at:], 0, 1, n)
+	switch l := j.linear; l.dtype {
+	case Float16:
+		convert.widenF16(w.wide, 0, l.u16[at:], 0, 1, n)
+	case BFloat16:
+		convert.widenBF16(w.wide, 0, l.u16[at:], 0, 1, n)
+	default:
+		return l.f32[at : at+n]
 	}
 	return w.wide
 }

@@ -121,9 +121,9 @@ func (m *Matrix) describe() string {
 
 // memory is what lies between the first element and the last of a valid matrix.
 func (m *Matrix) memory() memory {
-	at, size := uintptr(unsafe.Pointer(unsafe.SliceData(m.f32))), uintptr(4)
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(m.f32)))
 	if m.dtype != Float32 {
-		at, size = uintptr(m.other.data), 2
+		at = uintptr(m.other.data)
 	}
-	return memory{at, at + size*uintptr(m.extent())}
+	return memory{at, at + uintptr(m.dtype.size()*m.extent())}
 }

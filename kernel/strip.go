@@ -1,11 +1,18 @@
 package kernel
 
+import (
+	"runtime"
+	"unsafe"
+)
+
 // The weights of a Linear, Wᵀ with a column for every output, are packed once in
-// strips of 48 columns: [strip][K][48], zeros beyond the last column. So a strip is
-// B of the tile product, whole or in parts: 48 is a multiple of the widths that fill
-// a matrix best on every tier (48 = 3·16 lanes, 2·24, 4·12, 6·8), and a row of 192
-// bytes spreads over all sets of a cache, which a power of two does not. A product
-// with few rows reads all of a strip in one go, from memory as a rule.
+// strips of 48 columns, [strip][K][48], zeros beyond the last column. A strip is B of
+// the tile product, the same on every tier: 48 lanes are 3, 6 or 12 vectors, which with
+// 8 or 2 rows of x make as many accumulators as hide the FMA's latency.
+//
+// A part of a strip is one range of memory. Products with few rows, which wait for
+// the weights, so read them at the speed of memory. (Tiles that take a third of every
+// row at a time read at a quarter of that.) Those with many rows find the part in L1.
 //
 // The last strip is as wide as it must be, in steps of 16.
 
@@ -17,7 +24,7 @@ const (
 // stripKernels are the micro-kernels of one ISA for Linear. The rules of
 // panelKernels hold for them.
 type stripKernels struct {
-	// strip is tile for the lanes of a whole strip. It is made for few rows.
+	// strip is tile for the lanes of a whole strip.
 	strip func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
 
 	// stripF16 and stripBF16 are strip with numbers of B that are widened to
@@ -49,7 +56,7 @@ func (l *Linear) stripAt(s int) int { return s * stripLanes * l.k }
 // some inputs at a time, so that what it writes stays in cache until it is complete.
 func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
 	const inputs = 64
-	packed := make([]E, l.lanes()*l.k)
+	packed := weightMemory[E](l, l.lanes()*l.k)
 	for s := range l.strips() {
 		first, lanes := s*stripLanes, l.stripWidth(s)
 		strip := packed[l.stripAt(s):][:lanes*l.k]
@@ -63,4 +70,15 @@ func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
 		}
 	}
 	return packed
+}
+
+// weightMemory returns n zeros for weights of l, as long as that is reachable.
+func weightMemory[E any](l *Linear, n int) []E {
+	var x E
+	m := mapPages(n * int(unsafe.Sizeof(x)))
+	if m == nil {
+		return make([]E, n)
+	}
+	runtime.AddCleanup(l, (*mapping).unmap, m)
+	return unsafe.Slice((*E)(unsafe.Pointer(&m.bytes[0])), n)
 }

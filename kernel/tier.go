@@ -23,9 +23,6 @@ type tier struct {
 	// threadFMAs is the work below which one more thread costs more than it
 	// gains, some 20 to 40 µs: waking one takes that long.
 	threadFMAs int
-
-	// linear is how the tier multiplies by the weights of a Linear.
-	linear linearTuning
 }
 
 // tiers lists all tiers of this architecture, best first. The last, generic,

@@ -25,7 +25,6 @@ func archTiers() []tier {
 			},
 			main:       mainAVX512,
 			threadFMAs: 2 << 20,
-			linear:     linearTuning{lanes: 48, steps: 384, pass: 8, few: 16},
 		},
 		{
 			name:  "avx2",
@@ -37,7 +36,6 @@ func archTiers() []tier {
 			},
 			main:       func() int { return 16 },
 			threadFMAs: 2 << 20,
-			linear:     linearTuning{lanes: 24, steps: 128, pass: 2, few: 8},
 		},
 	}
 }

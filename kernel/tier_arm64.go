@@ -19,7 +19,6 @@ func archTiers() []tier {
 		},
 		main:       func() int { return 12 },
 		threadFMAs: 1 << 19,
-		linear:     linearTuning{lanes: 12, steps: 256, pass: 2, few: 4},
 	}}
 }
 

@@ -40,6 +40,5 @@ func genericTier() tier {
 		}},
 		main:       func() int { return fallback.Lanes },
 		threadFMAs: 1 << 15,
-		linear:     linearTuning{lanes: fallback.Lanes, steps: 256, pass: 1},
 	}
 }
