@@ -9,9 +9,13 @@ import (
 // newGuardedArena returns an arena whose regions lie between two pages that
 // nobody may touch.
 func newGuardedArena(t testing.TB, p placement) *arena {
+	return guardedArena(t, p, regionCount, regionSize)
+}
+
+func guardedArena(t testing.TB, p placement, count, size int) *arena {
 	a := &arena{place: p}
-	for range regionCount {
-		a.regions = append(a.regions, guardedRegion(t, regionSize))
+	for range count {
+		a.regions = append(a.regions, guardedRegion(t, size))
 	}
 	return a
 }

@@ -135,18 +135,21 @@ func (p *Partials) check(arg string, blocks int) error {
 	if p == nil {
 		return &ArgumentError{arg, "nil", "Partials"}
 	}
-	shape := fmt.Sprintf("%d blocks of [%d %d %d %d] with %d maxima, %d sums and %d outputs",
-		p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize, len(p.Max), len(p.Sum), len(p.Out))
 	if p.Blocks != blocks {
-		return &ArgumentError{arg, shape, fmt.Sprintf("%d blocks", blocks)}
+		return &ArgumentError{arg, p.describe(), fmt.Sprintf("%d blocks", blocks)}
 	}
 	if min(p.Blocks, p.Batch, p.Heads, p.Queries) < 0 || p.HeadSize < 1 {
-		return &ArgumentError{arg, shape, "no negative dimension, and a head size of at least 1"}
+		return &ArgumentError{arg, p.describe(), "no negative dimension, and a head size of at least 1"}
 	}
 	if n := p.rows(); len(p.Max) != n || len(p.Sum) != n || len(p.Out) != mulSat(n, p.HeadSize) {
-		return &ArgumentError{arg, shape, fmt.Sprintf("%d maxima and sums and %d outputs", n, mulSat(n, p.HeadSize))}
+		return &ArgumentError{arg, p.describe(), fmt.Sprintf("%d maxima and sums and %d outputs", n, mulSat(n, p.HeadSize))}
 	}
 	return nil
+}
+
+func (p *Partials) describe() string {
+	return fmt.Sprintf("%d blocks of [%d %d %d %d] with %d maxima, %d sums and %d outputs",
+		p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize, len(p.Max), len(p.Sum), len(p.Out))
 }
 
 // block returns the outputs of block x as a Tensor.
