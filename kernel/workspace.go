@@ -72,6 +72,9 @@ func (w *workspace) fit(j *job) {
 	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(w.rows) < n {
 		w.rows = aligned(n)
 	}
+	if j.hook != nil && w.tile.Rows == nil {
+		w.tile.Rows = make([]ScoreRow, 0, maxLanes)
+	}
 	if len(w.off) >= j.width {
 		return
 	}
