@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "github.com/attn-go/attn/internal/pages"
 
 // The weights of a Linear, Wᵀ with a column for every output, are packed once in
 // strips of 48 columns, [strip][K][48], zeros beyond the last column. A strip is B of
@@ -56,7 +53,7 @@ func (l *Linear) stripAt(s int) int { return s * stripLanes * l.k }
 // some inputs at a time, so that what it writes stays in cache until it is complete.
 func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
 	const inputs = 64
-	packed := weightMemory[E](l, l.lanes()*l.k)
+	packed := pages.Make[E](l, l.lanes()*l.k)
 	for s := range l.strips() {
 		first, lanes := s*stripLanes, l.stripWidth(s)
 		strip := packed[l.stripAt(s):][:lanes*l.k]
@@ -70,15 +67,4 @@ func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
 		}
 	}
 	return packed
-}
-
-// weightMemory returns n zeros for weights of l, as long as that is reachable.
-func weightMemory[E any](l *Linear, n int) []E {
-	var x E
-	m := mapPages(n * int(unsafe.Sizeof(x)))
-	if m == nil {
-		return make([]E, n)
-	}
-	runtime.AddCleanup(l, (*mapping).unmap, m)
-	return unsafe.Slice((*E)(unsafe.Pointer(&m.bytes[0])), n)
 }
