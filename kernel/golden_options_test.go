@@ -95,6 +95,7 @@ func goldenPartials(t *testing.T, tier string, threads int) string {
 	if err := Merge(out, []Partials{*p}, MergeOptions{Sinks: []float32{0, 1, 2, 3}, LSE: lse, Tier: tier}); err != nil {
 		t.Fatal(err)
 	}
+	flat := func(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
 	max, sum, o := flat(p.Max), flat(p.Sum), flat(p.Out)
 	return hash(&max, &sum, &o, &out, &lse)
 }

@@ -103,9 +103,9 @@ func validatePartials(dst *Partials, blocks int, q, k, v *Tensor, opts *Options)
 	if err := dst.check("dst", blocks); err != nil {
 		return err
 	}
-	outputs := [...]Tensor{flat(dst.Out), flat(dst.Max), flat(dst.Sum)}
-	for i := range outputs {
-		if err := checkOverlap("dst", &outputs[i], q, k, v, opts, outputs[:i]); err != nil {
+	outputs := [...]memory{memoryOf(dst.Out), memoryOf(dst.Max), memoryOf(dst.Sum)}
+	for i, written := range outputs {
+		if err := checkOverlap("dst", written, q, k, v, opts, outputs[:i]); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,7 @@ func checkQuantize(dst []int8, scales, src []float32, group int) error {
 	case len(scales) != len(src)/group:
 		return &ArgumentError{"scales", fmt.Sprintf("%d elements", len(scales)), fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}
-	in, out := flat(src), flat(scales)
-	if out.overlaps(&in) {
+	if memoryOf(scales).overlaps(memoryOf(src)) {
 		return &ArgumentError{"scales", "memory that overlaps src", "memory of their own"}
 	}
 	for i, x := range src {

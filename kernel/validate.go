@@ -187,6 +187,9 @@ type memory struct{ lo, hi uintptr }
 // memory is what lies between the tensor's first element and its last, as far as
 // it is in its slice.
 func (t *Tensor) memory() memory {
+	if t.len() == 0 {
+		return memory{}
+	}
 	at, size := uintptr(unsafe.Pointer(unsafe.SliceData(t.f32))), uintptr(4)
 	if t.dtype != Float32 {
 		at, size = uintptr(t.other.data), 2

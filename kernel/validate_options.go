@@ -86,10 +86,9 @@ func (o *Options) checkPerHead(c *callShape) error {
 // with anything else.
 func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 	names := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
-	outputs := [...]Tensor{*out, o.LSE, o.Weights, o.Scores}
 	columns := [...]int{out.shape[3], 1, c.keys, c.keys}
-	for i := range outputs {
-		t := &outputs[i]
+	var written [len(names)]memory
+	for i, t := range [...]*Tensor{out, &o.LSE, &o.Weights, &o.Scores} {
 		if i > 0 && !t.isSet() {
 			continue
 		}
@@ -104,7 +103,8 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 				return err
 			}
 		}
-		if err := checkOverlap(names[i], t, q, k, v, o, outputs[:i]); err != nil {
+		written[i] = t.memory()
+		if err := checkOverlap(names[i], written[i], q, k, v, o, written[:i]); err != nil {
 			return err
 		}
 	}
@@ -119,32 +119,33 @@ func (t *Tensor) checkOutput(name string) error {
 	return t.checkDistinct(name)
 }
 
-// checkOverlap reports an output that shares memory with an input or with
-// another output.
-func checkOverlap(name string, t, q, k, v *Tensor, o *Options, others []Tensor) error {
-	alibi, sinks := flat(o.ALiBi), flat(o.Sinks)
-	names := [...]string{"q", "k", "v", "Options.Bias", "Options.ALiBi", "Options.Sinks"}
-	for i, in := range [...]*Tensor{q, k, v, &o.Bias, &alibi, &sinks} {
-		if t.overlaps(in) {
-			return &ArgumentError{name, "memory that overlaps " + names[i], "a range of memory of its own"}
+// checkOverlap reports an output whose memory an input or another output shares.
+func checkOverlap(name string, written memory, q, k, v *Tensor, o *Options, others []memory) error {
+	shared := func(with string) error {
+		return &ArgumentError{name, "memory that overlaps " + with, "a range of memory of its own"}
+	}
+	names := [...]string{"q", "k", "v", "Options.Bias"}
+	for i, in := range [...]*Tensor{q, k, v, &o.Bias} {
+		if written.overlaps(in.memory()) {
+			return shared(names[i])
 		}
-		if in.scales != nil && t.overlaps(in.scales) {
-			return &ArgumentError{name, "memory that overlaps the scales of " + names[i], "a range of memory of its own"}
+		if in.scales != nil && written.overlaps(in.scales.memory()) {
+			return shared("the scales of " + names[i])
 		}
 	}
-	for i := range others {
-		if t.overlaps(&others[i]) {
-			return &ArgumentError{name, "memory that overlaps another output", "a range of memory of its own"}
+	if written.overlaps(memoryOf(o.ALiBi)) {
+		return shared("Options.ALiBi")
+	}
+	if written.overlaps(memoryOf(o.Sinks)) {
+		return shared("Options.Sinks")
+	}
+	for _, other := range others {
+		if written.overlaps(other) {
+			return shared("another output")
 		}
 	}
 	return nil
 }
-
-// flat is a view of a slice.
-func flat(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
-
-// overlaps tells whether two tensors share memory.
-func (t *Tensor) overlaps(u *Tensor) bool { return t.memory().overlaps(u.memory()) }
 
 // validateMerge reports the first argument of Merge that does not fit.
 func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
@@ -161,7 +162,7 @@ func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
 			return &ArgumentError{"parts", fmt.Sprintf("part %d of [%d %d %d %d]", x, got[0], got[1], got[2], got[3]), fmt.Sprintf("out's shape %v", want)}
 		}
 		for _, s := range [...][]float32{p.Max, p.Sum, p.Out} {
-			if in := flat(s); out.overlaps(&in) || o.LSE.overlaps(&in) {
+			if in := memoryOf(s); in.overlaps(out.memory()) || in.overlaps(o.LSE.memory()) {
 				return &ArgumentError{"parts", "memory that overlaps an output", "memory of their own"}
 			}
 		}

@@ -23,8 +23,9 @@ func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) error {
 	if err := t.checkOutput(arg); err != nil {
 		return err
 	}
+	written := t.memory()
 	for _, in := range inputs {
-		if t.overlaps(in) || in.scales != nil && t.overlaps(in.scales) {
+		if written.overlaps(in.memory()) || in.scales != nil && written.overlaps(in.scales.memory()) {
 			return &ArgumentError{arg, "memory that overlaps an input", "a range of memory of its own"}
 		}
 	}
