@@ -133,6 +133,103 @@ func ExampleTensor_Scaled() {
 	// 127 64 -127 0 <nil>
 }
 
+// Two documents packed into one sequence of six tokens, the second one cut by its
+// padding: a token sees itself and the one before it, in its own document. Zero
+// queries take the mean of the values that they see.
+func ExampleMask() {
+	const length, d = 6, 1
+	q := make([]float32, length*d)
+	k := make([]float32, length*d)
+	v := []float32{1, 2, 3, 10, 20, 30}
+	out := make([]float32, length*d)
+	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, length, d) }
+
+	documents := []int32{0, 0, 0, 1, 1, 1}
+	padding := []bool{false, false, false, false, false, true} // true = masked out
+	mask := kernel.Window(1, 0).
+		And(kernel.Segments(documents, documents)).
+		And(kernel.Hidden(padding, [4]int{1, 1, 1, length}))
+	err := kernel.Attention(x(out), x(q), x(k), x(v), kernel.Options{Mask: mask})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 2.5 10 15 20] <nil>
+}
+
+// What there is beside the output: the logarithm of the sum of a row's
+// exponentials, and its weights. The bias makes one key twice as likely as the
+// other.
+func ExampleOptions_outputs() {
+	q, k, v := []float32{0}, []float32{0, 0}, []float32{3, 6}
+	out, lse, weights := make([]float32, 1), make([]float32, 1), make([]float32, 2)
+	bias := []float32{0, float32(math.Ln2)}
+	err := kernel.Attention(
+		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), kernel.BHLD(k, 1, 1, 2, 1), kernel.BHLD(v, 1, 1, 2, 1),
+		kernel.Options{
+			Bias:    kernel.BHLD(bias, 1, 1, 1, 2),
+			LSE:     kernel.BHLD(lse, 1, 1, 1, 1),
+			Weights: kernel.BHLD(weights, 1, 1, 1, 2),
+		})
+	fmt.Printf("%.4f %.4f %.4f %v\n", out, lse, weights, err)
+
+	// Output: [5.0000] [1.0986] [0.3333 0.6667] <nil>
+}
+
+// A sequence of 600 keys in two shards, each computed by itself, and put together:
+// the bits are those of one call.
+func ExampleMerge() {
+	const heads, queries, keys, cut, d = 1, 2, 600, 512, 1 // cut at a multiple of 256
+	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)
+	for j := range v {
+		k[j], v[j] = float32(j%7), float32(j%5)
+	}
+	whole, merged := make([]float32, queries*d), make([]float32, queries*d)
+	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, heads, len(s), d) }
+	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), kernel.Options{}))
+
+	var parts []kernel.Partials
+	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
+		lo, hi := shard[0], shard[1]
+		p := kernel.NewPartials((hi-lo+255)/256, 1, heads, queries, d)
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.Options{KeyStart: []int{lo}}))
+		parts = append(parts, *p)
+	}
+	fmt.Println(kernel.Merge(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
+
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil> true
+}
+
+// A cache of four pages of two tokens, used by two texts that share a beginning.
+func ExampleCache() {
+	const d = 1
+	cache, err := kernel.NewCache(kernel.CacheConfig{Heads: 1, HeadSize: d, PageSize: 2, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), d) }
+	fmt.Println(batch.Append(rows(0, 0, 0), rows(1, 2, 3)), cache.FreePages())
+
+	other, _ := text.Fork(3) // shares both pages, until it grows
+	batch.Set(other)
+	fmt.Println(batch.Append(rows(0), rows(6)), cache.FreePages())
+
+	k, v := batch.View(0)
+	out := make([]float32, 1)
+	err = kernel.Attention(rows(out...), rows(0), k, v, batch.Options())
+	fmt.Println(out, err)
+
+	// Output:
+	// <nil> 2
+	// <nil> 1
+	// [3] <nil>
+}
+
 // The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
 // it lies; the result is laid out as the next projection reads it.
 func ExamplePackedQKV() {
