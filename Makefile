@@ -69,8 +69,9 @@ v3: ## generic built with GOAMD64=v3, where the CPU can run that
 	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, as the CPU lacks$$missing"; exit 0; fi; \
 	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
 
-fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s)
+fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
+	go test -C kernel -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
 
 # An AVX2 kernel that uses anything of AVX-512 dies on the emulated Haswell, and
 # nowhere else; big-endian and 32-bit machines are there too.

@@ -139,6 +139,20 @@
 //
 // A NaN stays one in all of them. [Exp2], [Tanh] and [Log2] are these functions.
 //
+// # Linear layers and rotary positions
+//
+// What stands around attention in a model keeps the same promises. [Linear] is
+// out = x·Wᵀ + b, with every output one chain that a row of x and a row of W make
+// alone, w widened to binary32 where it is narrower:
+//
+//	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
+//	out[m][n] = acc + b[n], or acc if there is no bias
+//
+// and 7fc00000 where that is a NaN. [Rope] turns pairs of numbers by the angle
+// position·frequency, y0 = x0·cos - x1·sin and y1 = x1·cos + x0·sin, where every
+// product is rounded before the sum. Cosine and sine are those of the exact angle,
+// rounded; its documentation has the steps.
+//
 // # Tiers
 //
 // A tier is one implementation: avx512, avx2, neon, generic. The best that the CPU can

@@ -230,6 +230,45 @@ func ExampleCache() {
 	// [3] <nil>
 }
 
+// A layer of two outputs and three inputs, its weights packed once and used for two
+// rows.
+func ExampleLinear() {
+	weights := []float32{
+		1, 2, 3,
+		4, 5, 6,
+	}
+	layer, err := kernel.NewLinear(kernel.Rows(weights, 2, 3), []float32{100, 200})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := []float32{1, 0, 0, 0, 1, 1}
+	out := make([]float32, 2*2)
+	err = layer.Apply(kernel.Rows(out, 2, 2), kernel.Rows(x, 2, 3), kernel.LinearOptions{})
+	fmt.Println(out, err)
+
+	// Output: [101 204 105 211] <nil>
+}
+
+// Two heads of two tokens at positions 0 and 3: one pair a head, one radian a
+// position.
+func ExampleRope() {
+	rope, err := kernel.NewRope(kernel.RopeConfig{Dims: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	const batch, tokens, heads, d = 1, 2, 2, 2
+	q := []float32{
+		1, 0, 0, 1,
+		1, 0, 0, 1,
+	}
+	err = rope.Apply(kernel.BLHD(q, batch, tokens, heads, d), []int{0, 3})
+	fmt.Printf("%.3f %v\n", q, err)
+
+	// Output: [1.000 0.000 0.000 1.000 -0.990 0.141 -0.141 -0.990] <nil>
+}
+
 // The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
 // it lies; the result is laid out as the next projection reads it.
 func ExamplePackedQKV() {

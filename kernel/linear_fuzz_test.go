@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"errors"
+	"testing"
+)
+
+// FuzzLinear draws sizes, types, layouts, values and threads, and compares every tier with
+// the chain of each output, all rows at once and cut in two. Numbers that make no
+// valid call must give a typed error.
+func FuzzLinear(f *testing.F) {
+	f.Add(1, 5, 49, 17, byte(0), byte(0), byte(0), true, 1, 2)
+	f.Add(2, 1, 300, 65, byte(1), byte(1), byte(1), false, 2, 0)
+	f.Add(3, 40, 96, 260, byte(2), byte(2), byte(4), true, 3, 33)
+	f.Add(4, 9, 16, 0, byte(0), byte(3), byte(5), true, 0, 8)
+	f.Add(5, 33, 1, 1030, byte(1), byte(0), byte(2), true, 1, 1)
+	f.Add(6, -1, 3, 4, byte(0), byte(0), byte(0), false, 1, 0)
+	f.Add(7, 1, 3, 4, byte(0), byte(0), byte(0), false, -1, 0)
+	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layout, kind byte, bias bool, threads, cut int) {
+		c := linearCase{
+			m: m, n: n, k: k, dtype: DType(dtype % 3), layout: linearLayout(layout) % linearLayouts, values: values(kind) % valueKinds,
+			bias: bias, seed: seed,
+		}
+		switch {
+		case max(m, n, k) > 2000 || min(m, n, k) < -2000 || max(1, m)*max(1, n)*max(1, k) > 4<<20 || threads > 64:
+			t.Skip("too large for a fuzz step")
+		case min(m, n, k, threads) < 0:
+			c.refused(t, threads)
+			return
+		}
+		x, w, b := c.inputs()
+		want := c.contract(&x, &w, b)
+		l := mustLinear(t, w, b)
+		cut = min(max(cut, 0), m)
+		eachTier(t, func(t *testing.T, tier *tier) {
+			for _, cut := range []int{0, cut} {
+				out := c.output()
+				for _, rows := range []span{{0, cut}, {cut, m}} {
+					part := func(x Matrix) Matrix {
+						x.rows = rows.len()
+						x.f32 = x.f32[min(rows.lo*x.rowStride, len(x.f32)):]
+						return x
+					}
+					if err := l.Apply(part(out), part(x), LinearOptions{Tier: tier.name, Threads: threads}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				sameFloats(t, c.String(), out.f32, want.f32)
+			}
+		})
+	})
+}
+
+// refused fails unless the case, which is not valid, gets a typed error and leaves out as
+// it is.
+func (c linearCase) refused(t *testing.T, threads int) {
+	data, out := make([]float32, 1<<12), filled(1<<12, canary)
+	l, err := NewLinear(Rows(data, c.n, c.k), nil)
+	if err == nil && c.m < 1<<5 && c.n < 1<<6 && c.k < 1<<6 {
+		err = l.Apply(Rows(out, c.m, c.n), Rows(data, c.m, c.k), LinearOptions{Threads: threads})
+	} else if err == nil {
+		return
+	}
+	var arg *ArgumentError
+	if !errors.As(err, &arg) {
+		t.Fatalf("%v threads=%d: got %v, want an ArgumentError", c, threads, err)
+	}
+	for i, x := range out {
+		if x != canary {
+			t.Fatalf("out[%d] was overwritten", i)
+		}
+	}
+}
