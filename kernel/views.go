@@ -31,3 +31,16 @@ func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) error {
 	}
 	return nil
 }
+
+// Heads returns the view of [B, 1, L, n·D] as [B, n, L, D]: n heads, which lie side by side
+// in every token. If n does not divide the rows, or there are heads already, the view is
+// one that no call accepts.
+func (t Tensor) Heads(n int) Tensor {
+	if n < 1 || t.shape[1] != 1 || t.shape[3]%n != 0 {
+		t.shape[1] = -1
+		return t
+	}
+	t.shape[1], t.shape[3] = n, t.shape[3]/n
+	t.stride[1] = t.shape[3]
+	return t
+}

@@ -42,3 +42,23 @@ func TestCheckOutput(t *testing.T) {
 		}
 	}
 }
+
+func TestHeads(t *testing.T) {
+	data := make([]float32, 2*3*8)
+	for i := range data {
+		data[i] = float32(i)
+	}
+	x := BLHD(data, 2, 3, 1, 8).Heads(4)
+	if got, want := x.grid, BLHD(data, 2, 3, 4, 2).grid; got != want {
+		t.Errorf("4 heads are %v, want %v", got, want)
+	}
+	for _, n := range []int{-1, 0, 3} {
+		bad := BLHD(data, 2, 3, 1, 8).Heads(n)
+		if bad.Check("x") == nil {
+			t.Errorf("%d heads of 8 numbers are valid", n)
+		}
+	}
+	if x = x.Heads(2); x.Check("x") == nil {
+		t.Error("heads of heads are valid")
+	}
+}

@@ -17,7 +17,7 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if f == nil {
 		return &kernel.ArgumentError{Arg: "Func", Got: "nil", Want: "a function"}
 	}
-	s := borrow(0)
+	s := borrow()
 	defer s.giveBack()
 	c := &s.scorer
 	c.rescore, c.pair, c.factor = (*scorer).callPairs, f, log2Units(1)

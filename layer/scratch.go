@@ -22,10 +22,15 @@ var free struct {
 	list []*scratch
 }
 
-// borrow returns a scratch with room for n floats.
-func borrow(n int) *scratch {
+// borrow returns a scratch with room for floats that are taken in parts of these
+// sizes.
+func borrow(sizes ...int) *scratch {
 	s := unused()
 	s.used = 0
+	n := 0
+	for _, size := range sizes {
+		n += wholeLines(size)
+	}
 	if len(s.floats) < n {
 		s.floats = make([]float32, n)
 	}
@@ -58,11 +63,18 @@ func (s *scratch) giveBack() {
 	free.list = append(free.list, s)
 }
 
-// take returns n of the floats.
+// line is the floats of a cache line: what take returns begins with one if floats does.
+const line = 16
+
+// take returns n of the floats. Their sum, each rounded up to whole lines, is what was
+// borrowed.
 func (s *scratch) take(n int) []float32 {
-	s.used += n
-	return s.floats[s.used-n : s.used : s.used]
+	at := s.used
+	s.used += wholeLines(n)
+	return s.floats[at : at+n : at+n]
 }
+
+func wholeLines(n int) int { return (n + line - 1) &^ (line - 1) }
 
 // doubles returns n float64.
 func (s *scratch) doubles(n int) []float64 {
@@ -72,8 +84,9 @@ func (s *scratch) doubles(n int) []float64 {
 	return s.wide[:n]
 }
 
-// maxScratch bounds the floats of a scratch, so that their bytes are an int.
-const maxScratch = math.MaxInt / 8
+// maxScratch bounds the floats of a part of a scratch, so that the bytes of some parts
+// are an int.
+const maxScratch = math.MaxInt / 64
 
 // elements returns the product of sizes that are not negative, or maxScratch+1 if it
 // is more than maxScratch.

@@ -148,7 +148,7 @@ func Weigh(out, weights, v kernel.Tensor) error {
 	}
 	dims := out.Shape()
 	group := dims[1] / max(1, v.Shape()[1])
-	m := borrow(0)
+	m := borrow()
 	defer m.giveBack()
 	sums := m.doubles(dims[3])
 	eachRow(dims, func(b, h, l int) {

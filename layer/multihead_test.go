@@ -1,0 +1,311 @@
+package layer
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// A torchArray is a tensor of testdata/mha.json.
+type torchArray struct {
+	Shape []int
+	Data  []float32
+}
+
+// tensor returns it as [B, H, L, D]; three dimensions are [B, L, D].
+func (a torchArray) tensor() kernel.Tensor {
+	if len(a.Shape) == 3 {
+		return kernel.BLHD(a.Data, a.Shape[0], a.Shape[1], 1, a.Shape[2])
+	}
+	return kernel.BHLD(a.Data, a.Shape[0], a.Shape[1], a.Shape[2], a.Shape[3])
+}
+
+// A torchCase is a call of PyTorch's nn.MultiheadAttention; see testdata/mha.py.
+type torchCase struct {
+	Name         string
+	Embed, Heads int
+	Padding      [][]int
+	LookAhead    bool `json:"look_ahead"`
+	State        map[string]torchArray
+	Query, Key   torchArray
+	Value        torchArray
+	Out, Weights torchArray
+}
+
+func torchCases(t *testing.T) (cases []torchCase) {
+	data, err := os.ReadFile("testdata/mha.json")
+	must(t, err)
+	must(t, json.Unmarshal(data, &cases))
+	return cases
+}
+
+func (c *torchCase) weights() TorchWeights {
+	get := func(name string) []float32 { return c.State[name].Data }
+	return TorchWeights{
+		InProjWeight: get("in_proj_weight"), InProjBias: get("in_proj_bias"),
+		QProjWeight: get("q_proj_weight"), KProjWeight: get("k_proj_weight"), VProjWeight: get("v_proj_weight"),
+		OutProjWeight: get("out_proj.weight"), OutProjBias: get("out_proj.bias"),
+	}
+}
+
+// What PyTorch computes in float64 from its own weights, packed and separate, with its
+// masks.
+func TestFromTorch(t *testing.T) {
+	for _, c := range torchCases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			m, err := FromTorch(c.Embed, c.Heads, c.weights())
+			must(t, err)
+			var mask kernel.Mask
+			if c.Padding != nil {
+				mask = Padding(slices.Concat(c.Padding...), len(c.Padding))
+			}
+			if c.LookAhead {
+				mask = mask.And(LookAhead())
+			}
+			eachTier(t, func(t *testing.T, tier string) {
+				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
+				s := wantWeights.Shape()
+				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])
+				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Tier: tier, Mask: mask, Weights: weights}))
+				if d := distance(&out, &want); d > 1e-6 {
+					t.Errorf("out differs by %v", d)
+				}
+				if d := distance(&weights, &wantWeights); d > 3e-7 {
+					t.Errorf("weights differ by %v", d)
+				}
+			})
+		})
+	}
+}
+
+func TestFromTorchErrors(t *testing.T) {
+	good := func() TorchWeights {
+		return TorchWeights{InProjWeight: make([]float32, 48), InProjBias: make([]float32, 12), OutProjWeight: make([]float32, 16), OutProjBias: make([]float32, 4)}
+	}
+	_, err := FromTorch(4, 2, good())
+	must(t, err)
+	for arg, spoil := range map[string]func(w *TorchWeights){
+		"InProjWeight": func(w *TorchWeights) { w.InProjWeight = w.InProjWeight[1:] },
+		"InProjBias":   func(w *TorchWeights) { w.InProjBias = w.InProjBias[1:] },
+		"QProjWeight":  func(w *TorchWeights) { w.InProjWeight = nil },
+		"KProjWeight":  func(w *TorchWeights) { w.KProjWeight = make([]float32, 16) },
+		"VProjWeight": func(w *TorchWeights) {
+			w.InProjWeight, w.QProjWeight, w.KProjWeight, w.VProjWeight = nil, w.OutProjWeight, w.OutProjWeight, make([]float32, 7)
+		},
+		"OutProjWeight": func(w *TorchWeights) { w.OutProjWeight = w.InProjWeight },
+		"OutProjBias":   func(w *TorchWeights) { w.OutProjBias = w.InProjBias },
+	} {
+		w := good()
+		spoil(&w)
+		_, err := FromTorch(4, 2, w)
+		refused(t, err, "TorchWeights."+arg, nil)
+	}
+	for _, heads := range []int{-1, 0, 3} {
+		_, err := FromTorch(4, heads, good())
+		refused(t, err, "heads", nil)
+	}
+	_, err = FromTorch(0, 1, good())
+	refused(t, err, "heads", nil)
+}
+
+// linear makes a layer of random weights, with a bias.
+func linear(t testing.TB, seed uint64, outputs, inputs int) *kernel.Linear {
+	w := normals(seed, outputs*inputs)
+	for i := range w {
+		w[i] /= float32(math.Sqrt(float64(inputs)))
+	}
+	l, err := kernel.NewLinear(kernel.Rows(w, outputs, inputs), normals(seed+1, outputs))
+	must(t, err)
+	return l
+}
+
+// identity is a layer that changes nothing.
+func identity(t *testing.T, n int) *kernel.Linear {
+	w := make([]float32, n*n)
+	for i := range n {
+		w[i*n+i] = 1
+	}
+	l, err := kernel.NewLinear(kernel.Rows(w, n, n), nil)
+	must(t, err)
+	return l
+}
+
+// With one head and projections that change nothing, or none, the module is
+// kernel.Attention, to the bit.
+func TestMultiHeadIdentity(t *testing.T) {
+	const b, lq, lk, d = 2, 7, 300, 24
+	q, k, v := normalTensor(1, b, 1, lq, d), normalTensor(2, b, 1, lk, d), normalTensor(3, b, 1, lk, d)
+	opts := kernel.Options{Mask: kernel.Causal(100)}
+	want, out := newTensor(b, 1, lq, d), newTensor(b, 1, lq, d)
+	must(t, kernel.Attention(want, q, k, v, opts))
+	i := identity(t, d)
+	for name, m := range map[string]*MultiHead{
+		"identity": {Heads: 1, Q: i, K: i, V: i, O: i},
+		"none":     {Heads: 1},
+		"some":     {Heads: 1, V: i},
+	} {
+		must(t, m.Attend(out, q, k, v, opts))
+		equal(t, name, &out, &want)
+	}
+}
+
+// The module is what it says: projections, attention of the heads, projection. With head
+// sizes and widths of all kinds, GQA, and another similarity, on all tiers.
+func TestMultiHeadByParts(t *testing.T) {
+	const b, lq, lk, heads, kvHeads, d, dv = 2, 5, 270, 6, 2, 7, 9
+	const widthQ, widthK, widthV, widthO = 10, 13, 15, 25
+	m := &MultiHead{Heads: heads, KVHeads: kvHeads,
+		Q: linear(t, 1, heads*d, widthQ), K: linear(t, 2, kvHeads*d, widthK), V: linear(t, 3, kvHeads*dv, widthV), O: linear(t, 4, widthO, heads*dv)}
+	query, key, value := normalTensor(5, b, 1, lq, widthQ), normalTensor(6, b, 1, lk, widthK), normalTensor(7, b, 1, lk, widthV)
+	opts := kernel.Options{Mask: kernel.KeyLengths([]int{270, 100}), Softcap: 4}
+	for _, similarity := range []Similarity{nil, Cosine{}, Func(distanceOf)} {
+		m.Similarity = similarity
+
+		projected := func(l *kernel.Linear, x kernel.Tensor, n int) kernel.Tensor {
+			outputs, _ := l.Shape()
+			y := newTensor(b, 1, x.Shape()[2], outputs)
+			must(t, l.Project(y, x, kernel.LinearOptions{}))
+			return y.Heads(n)
+		}
+		q, k, v := projected(m.Q, query, heads), projected(m.K, key, kvHeads), projected(m.V, value, kvHeads)
+		merged, want, wantWeights := newTensor(b, 1, lq, heads*dv), newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
+		plain := opts
+		plain.Weights = wantWeights
+		attend := kernel.Attention
+		if similarity != nil {
+			attend = similarity.Attend
+		}
+		must(t, attend(merged.Heads(heads), q, k, v, plain))
+		must(t, m.O.Project(want, merged, kernel.LinearOptions{}))
+
+		eachTier(t, func(t *testing.T, tier string) {
+			out, weights := newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
+			o := opts
+			o.Tier, o.Weights = tier, weights
+			must(t, m.Attend(out, query, key, value, o))
+			equal(t, "out", &out, &want)
+			equal(t, "weights", &weights, &wantWeights)
+		})
+	}
+}
+
+// Self-attention, a token at a time or all at once, alone or in a batch: a row's bits
+// are the same.
+func TestMultiHeadInvariance(t *testing.T) {
+	const b, l, width = 3, 12, 16
+	m := &MultiHead{Heads: 4, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	data := normals(5, b*l*width)
+	x, want := kernel.BLHD(data, b, l, 1, width), newTensor(b, 1, l, width)
+	must(t, m.Attend(want, x, x, x, kernel.Options{Mask: LookAhead()}))
+	for row := range b {
+		for i := range l {
+			past := kernel.BLHD(data[row*l*width:], 1, i+1, 1, width)
+			query := kernel.BLHD(data[(row*l+i)*width:], 1, 1, 1, width)
+			out := newTensor(1, 1, 1, width)
+			must(t, m.Attend(out, query, past, past, kernel.Options{Threads: 2}))
+			if got := out.Row(0, 0, 0); !slices.Equal(got, want.Row(row, 0, i)) {
+				t.Fatalf("token %d of row %d by itself is %v, want %v", i, row, got, want.Row(row, 0, i))
+			}
+		}
+	}
+}
+
+// What a mask hides does not matter, although it is projected.
+func TestMultiHeadHidden(t *testing.T) {
+	const b, l, width = 2, 6, 8
+	m := &MultiHead{Heads: 2, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	query, key := normalTensor(5, b, 1, l, width), normalTensor(6, b, 1, l, width)
+	opts := kernel.Options{Mask: kernel.KeyLengths([]int{4, 0})}
+	want, out := newTensor(b, 1, l, width), newTensor(b, 1, l, width)
+	must(t, m.Attend(want, query, key, key, opts))
+	for i := range l {
+		if i >= 4 {
+			key.Row(0, 0, i)[1] = float32(math.NaN())
+		}
+		key.Row(1, 0, i)[2] = float32(math.Inf(1))
+	}
+	must(t, m.Attend(out, query, key, key, opts))
+	equal(t, "out", &out, &want)
+}
+
+func TestMultiHeadErrors(t *testing.T) {
+	l := func(n, k int) *kernel.Linear { return linear(t, 1, n, k) }
+	good := func() *MultiHead {
+		return &MultiHead{Heads: 4, KVHeads: 2, Q: l(12, 5), K: l(6, 6), V: l(8, 7), O: l(9, 16)}
+	}
+	out, query, key, value := newCanaries(2, 1, 3, 9), newTensor(2, 1, 3, 5), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7)
+	must(t, good().Attend(newTensor(2, 1, 3, 9), query, key, value, kernel.Options{}))
+	for _, c := range []struct {
+		arg   string
+		spoil func(m *MultiHead)
+	}{
+		{"MultiHead.Heads", func(m *MultiHead) { m.Heads = 0 }},
+		{"MultiHead.KVHeads", func(m *MultiHead) { m.KVHeads = 3 }},
+		{"MultiHead.KVHeads", func(m *MultiHead) { m.KVHeads = -1 }},
+		{"MultiHead.Q", func(m *MultiHead) { m.Q = l(13, 5) }},
+		{"MultiHead.Q", func(m *MultiHead) { m.Q = l(3, 5) }},
+		{"MultiHead.K", func(m *MultiHead) { m.K = l(8, 6) }},
+		{"MultiHead.V", func(m *MultiHead) { m.V = l(7, 7) }},
+		{"MultiHead.O", func(m *MultiHead) { m.O = l(9, 12) }},
+		{"query", func(m *MultiHead) { m.Q = l(12, 4) }},
+		{"out", func(m *MultiHead) { m.O = l(8, 16) }},
+		{"out", func(m *MultiHead) { m.O = nil }},
+	} {
+		m := good()
+		c.spoil(m)
+		refused(t, m.Attend(out, query, key, value, kernel.Options{}), c.arg, &out)
+	}
+	half := kernel.BHLD(make([]kernel.F16, 30), 2, 1, 3, 5)
+	memory := make([]float32, 2*3*9)
+	for _, c := range []struct {
+		arg                    string
+		out, query, key, value kernel.Tensor
+		opts                   kernel.Options
+	}{
+		{"query", out, kernel.Tensor{}, key, value, kernel.Options{}},
+		{"query", out, half, key, value, kernel.Options{}},
+		{"query", out, newTensor(2, 3, 1, 5), key, value, kernel.Options{}},
+		{"key", out, query, newTensor(2, 1, 4, 5), value, kernel.Options{}},
+		{"key", out, query, newTensor(1, 1, 4, 6), value, kernel.Options{}},
+		{"value", out, query, key, newTensor(2, 1, 3, 7), kernel.Options{}},
+		{"value", out, query, key, newTensor(1, 1, 4, 7), kernel.Options{}},
+		{"out", newTensor(2, 1, 4, 9), query, key, value, kernel.Options{}},
+		{"out", kernel.Strided(make([]float32, 99), [4]int{2, 1, 3, 9}, [3]int{}), query, key, value, kernel.Options{}},
+		{"out", kernel.BLHD(memory, 2, 3, 1, 9), kernel.BLHD(memory, 2, 3, 1, 5), key, value, kernel.Options{}},
+		{"Options.Mask", out, query, key, value, kernel.Options{Mask: kernel.KeyLengths([]int{5, 5})}},
+		{"Options.Weights", out, query, key, value, kernel.Options{Weights: newTensor(2, 2, 3, 4)}},
+		{"Options.Threads", out, query, key, value, kernel.Options{Threads: -1}},
+	} {
+		refused(t, good().Attend(c.out, c.query, c.key, c.value, c.opts), c.arg, &out)
+	}
+}
+
+// A warm call allocates nothing, and calls do not disturb each other.
+func TestMultiHeadWorkspace(t *testing.T) {
+	const l, width = 20, 32
+	m := &MultiHead{Heads: 4, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	x, out := normalTensor(5, 1, 1, l, width), newTensor(1, 1, l, width)
+	if n := testing.AllocsPerRun(20, func() { must(t, m.Attend(out, x, x, x, kernel.Options{Threads: 1})) }); n != 0 {
+		t.Errorf("a call allocates %v times", n)
+	}
+	var calls sync.WaitGroup
+	for i := range 8 {
+		query, key := normalTensor(6, 1, 1, i+1, width), normalTensor(7, 1, 1, l-i, width)
+		want := newTensor(1, 1, i+1, width)
+		must(t, m.Attend(want, query, key, key, kernel.Options{}))
+		calls.Go(func() {
+			for range 20 {
+				got := newTensor(1, 1, i+1, width)
+				if err := m.Attend(got, query, key, key, kernel.Options{}); err != nil || distance(&got, &want) != 0 {
+					t.Errorf("call %d beside others: %v, differs by %v", i, err, distance(&got, &want))
+				}
+			}
+		})
+	}
+	calls.Wait()
+}
