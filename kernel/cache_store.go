@@ -20,31 +20,39 @@ func (t *tier) storeTokens(dst *Tensor, s *Sequence, src *Tensor, b int) error {
 }
 
 // storeRows writes n rows of all heads, from row l of batch row b of src on, to a page from row on.
+// It goes through src in the order of its memory.
 func (t *tier) storeRows(dst *Tensor, page, row int, src *Tensor, b, l, n int) {
-	heads, d := dst.shape[1], dst.shape[3]
-	if dst.stride[1] == d && src.stride[1] == d { // the heads of a token are as good as one
-		heads, d = 1, heads*d
+	type dimension struct{ n, dst, src int } // size and strides
+	outer, inner := dimension{dst.shape[1], dst.stride[1], src.stride[1]}, dimension{n, dst.stride[2], src.stride[2]}
+	if outer.src < inner.src {
+		outer, inner = inner, outer
 	}
-	for h := range heads {
-		to, from := dst.at(page, h, row), src.f32[src.at(b, h, l):]
+	d := dst.shape[3]
+	if inner.dst == d && inner.src == d { // all of them are as good as one
+		d *= inner.n
+		outer, inner = dimension{n: 1}, outer
+	}
+	to, from := dst.at(page, 0, row), src.f32[src.at(b, 0, l):]
+	for i := range outer.n {
+		to, from := to+i*outer.dst, from[i*outer.src:]
 		if dst.dtype == Float32 {
-			copyRows(dst.f32[to:], dst.stride[2], from, src.stride[2], n, d)
+			copyRows(dst.f32[to:], inner.dst, from, inner.src, inner.n, d)
 		} else {
-			t.narrowRows(dst, to, from, src.stride[2], n, d)
+			t.narrowRows(dst, to, inner.dst, from, inner.src, inner.n, d)
 		}
 	}
 }
 
-// narrowRows writes n rows of d numbers, lds apart, to where one of an F16 or BF16 tensor
-// begins and behind it.
-func (t *tier) narrowRows(dst *Tensor, to int, src []float32, lds, n, d int) {
+// narrowRows writes n rows of d numbers, lds apart, as rows of an F16 or BF16 tensor, ldd
+// apart, of which the first begins at to.
+func (t *tier) narrowRows(dst *Tensor, to, ldd int, src []float32, lds, n, d int) {
 	narrow := t.convert().narrowF16
 	if dst.dtype == BFloat16 {
 		narrow = t.convert().narrowBF16
 	}
 	for r := 0; r < n; {
 		rows := min(n-r, max(1, widenFloats/d))
-		narrow(dst.u16()[to+r*dst.stride[2]:], dst.stride[2], src[r*lds:], lds, rows, d)
+		narrow(dst.u16()[to+r*ldd:], ldd, src[r*lds:], lds, rows, d)
 		r += rows
 	}
 }

@@ -21,7 +21,7 @@ func TestCache(t *testing.T) {
 					continue
 				}
 				c := smallCache()
-				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 4000/size+40
+				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1600/size+40
 				if dtype == Int8 && n%2 == 0 {
 					c.Group = 4
 				}

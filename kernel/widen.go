@@ -57,7 +57,7 @@ func (t *tier) convert() *converters { return &t.panels[len(t.panels)-1].convert
 
 // wideRows holds rows of one tensor and unit, widened, up to a block of them.
 type wideRows struct {
-	used bool // or else the tensor's own memory
+	used bool // or else the tensor's own memory, as for float32 wherever that is in one piece
 	rows []float32
 	unit unit
 	have span // of the rows that are there, the first one at the start
@@ -77,9 +77,10 @@ func (w *wideRows) fit(t *Tensor, gather bool) {
 // or fewer where a page ends. Rows that are there are not widened again, and only rows
 // that were asked for are read.
 func (w *wideRows) of(t *tier, x *Tensor, u unit, lo, n int) (rows []float32, stride, got int) {
-	if !w.used {
-		n = x.run(lo, n)
-		return x.rows(u, lo, n), x.stride[2], n
+	if x.dtype == Float32 {
+		if run := x.run(lo, n); run == n || !w.used {
+			return x.rows(u, lo, run), x.stride[2], run
+		}
 	}
 	d := x.shape[3]
 	if u != w.unit || lo < w.have.lo || lo > w.have.hi || lo-w.have.lo+n > blockKeys {

@@ -67,7 +67,7 @@ func (w *workspace) fit(j *job) {
 	for i := range w.panels[:j.maxGroup()] {
 		w.panels[i].fit(j, j.width)
 	}
-	w.wideK.fit(&j.k, j.panels > 1)
+	w.wideK.fit(&j.k, false)
 	w.wideV.fit(&j.v, true)
 	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(w.rows) < n {
 		w.rows = aligned(n)
