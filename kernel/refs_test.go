@@ -31,8 +31,8 @@ var exampleKinds = map[string]func(in *exampleInputs) Options{
 	},
 }
 
-// projected are the examples with projections before and after attention: they
-// are no matter of this package.
+// projected are the examples with projections before and after attention: package
+// layer runs them.
 var projected = []string{
 	"ort_AttentionBatch1",
 	"ort_AttentionBatch1RelativePositionBias",
@@ -52,10 +52,10 @@ func TestReferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range examples {
+		if slices.Contains(projected, x.Name) {
+			continue
+		}
 		t.Run(x.Name, func(t *testing.T) {
-			if slices.Contains(projected, x.Name) {
-				t.Skip("has projections")
-			}
 			options := exampleKinds[x.Kind]
 			if options == nil {
 				t.Fatalf("unknown kind %q", x.Kind)
