@@ -1,0 +1,206 @@
+package kernel_test
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// column is one head of tokens with a single number each, a view of x: what the examples
+// below compute with. Queries of 0 weigh all keys that they see alike, so that a
+// result is the mean of the values seen.
+func column(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+
+// A sliding window over a cache that has dropped its first six tokens: keys keep
+// their positions. The query at position 9 sees itself and two keys before it.
+func ExampleWindow() {
+	out := make([]float32, 1)
+	err := kernel.Attention(column(out...), column(0), column(0, 0, 0, 0), column(6, 7, 8, 9), kernel.Options{
+		Mask:       kernel.Window(2, 0),
+		QueryStart: []int{9},
+		KeyStart:   []int{6},
+	})
+	fmt.Println(out, err)
+
+	// Output: [8] <nil>
+}
+
+// The first two tokens, a prompt, see each other; those after them see what came
+// before.
+func ExamplePrefixLM() {
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0), column(1, 2, 3, 4), kernel.Options{
+		Mask: kernel.PrefixLM([]int{2}),
+	})
+	fmt.Println(out, err)
+
+	// Output: [1.5 1.5 2 2.5] <nil>
+}
+
+// Two documents packed into one sequence do not see each other.
+func ExampleSegments() {
+	ids := []int32{1, 1, 2, 2, 2}
+	out := make([]float32, 5)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0, 0), column(0, 0, 0, 0, 0), column(1, 2, 3, 4, 5), kernel.Options{
+		Mask: kernel.Segments(ids, ids).And(kernel.Causal(0)),
+	})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 3 3.5 4] <nil>
+}
+
+// Queries in blocks of two, keys in blocks of three: the first block of queries
+// sees the first block of keys, the second one both.
+func ExampleBlockSparse() {
+	keep := []bool{
+		true, false,
+		true, true,
+	}
+	out := make([]float32, 4)
+	err := kernel.Attention(column(out...), column(0, 0, 0, 0), column(0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6), kernel.Options{
+		Mask: kernel.BlockSparse(keep, 2, 3),
+	})
+	fmt.Println(out, err)
+
+	// Output: [2 2 3.5 3.5] <nil>
+}
+
+// A mask per query and key in which true takes part. The last query sees
+// nothing, which gives zeros.
+func ExampleVisible() {
+	mask := []bool{
+		true, false, true,
+		true, true, true,
+		false, false, false,
+	}
+	out := make([]float32, 3)
+	err := kernel.Attention(column(out...), column(0, 0, 0), column(0, 0, 0), column(1, 2, 3), kernel.Options{
+		Mask: kernel.Visible(mask, [4]int{1, 1, 3, 3}),
+	})
+	fmt.Println(out, err)
+
+	// Output: [2 2 0] <nil>
+}
+
+// The padding mask of two texts, in which true is padding, one row for all heads
+// and queries of a text.
+func ExampleHidden() {
+	const batch, heads, length = 2, 1, 3
+	padding := []bool{
+		false, false, false,
+		false, true, true,
+	}
+	zeros, v := make([]float32, 6), []float32{1, 2, 3, 4, 5, 6}
+	out := make([]float32, 6)
+	x := kernel.BHLD(zeros, batch, heads, length, 1)
+	err := kernel.Attention(kernel.BHLD(out, batch, heads, length, 1), x, x, kernel.BHLD(v, batch, heads, length, 1), kernel.Options{
+		Mask: kernel.Hidden(padding, [4]int{batch, 1, 1, length}),
+	})
+	fmt.Println(out, err)
+
+	// Output: [2 2 2 4 4 4] <nil>
+}
+
+// A bias for every query and key, the same for all heads, is added to the scores. That of
+// query 0 is in favour of key 2; that of query 1 hides key 0.
+func ExampleOptions_bias() {
+	hide := kernel.Log2(0) // -Inf
+	bias := []float32{
+		0, 0, 100,
+		hide, 0, 0,
+	}
+	out := make([]float32, 2)
+	err := kernel.Attention(column(out...), column(0, 0), column(0, 0, 0), column(1, 2, 3), kernel.Options{
+		Bias: kernel.BHLD(bias, 1, 1, 2, 3),
+	})
+	fmt.Println(out, err)
+
+	// Output: [3 2.5] <nil>
+}
+
+// What a score goes through: 40 is capped to 5·tanh(40/5), ALiBi takes 2 for a
+// distance of 4.
+func ExampleOptions_scores() {
+	scores := make([]float32, 1)
+	err := kernel.Attention(column(0), column(4), column(10), column(1), kernel.Options{
+		Scale:      1,
+		Softcap:    5,
+		ALiBi:      []float32{0.5},
+		QueryStart: []int{4},
+		Scores:     column(scores...),
+		ScoreStage: kernel.ScoresMasked,
+	})
+	fmt.Printf("%.3f %v\n", scores, err)
+
+	// Output: [3.000] <nil>
+}
+
+// A sink takes part in the softmax and has no value: here it takes a third of the
+// weight. LSE is the logarithm of what the weights were divided by, 3.
+func ExampleOptions_sinks() {
+	out, lse, weights := make([]float32, 1), make([]float32, 1), make([]float32, 2)
+	err := kernel.Attention(column(out...), column(0), column(0, 0), column(3, 6), kernel.Options{
+		Sinks:   []float32{0},
+		LSE:     column(lse...),
+		Weights: kernel.BHLD(weights, 1, 1, 1, 2),
+	})
+	fmt.Printf("%.3f %.3f %.3f %v\n", out, lse, weights, err)
+
+	// Output: [3.000] [1.099] [0.333 0.333] <nil>
+}
+
+// Half of the weights are dropped and the others doubled. A seed drops the same
+// ones wherever and however often it is used.
+func ExampleDropout() {
+	weights := make([]float32, 8)
+	err := kernel.Attention(column(0), column(0), column(0, 0, 0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6, 7, 8), kernel.Options{
+		Weights: kernel.BHLD(weights, 1, 1, 1, 8),
+		Dropout: kernel.Dropout{Rate: 0.5, Seed: 42},
+	})
+	fmt.Println(weights, err)
+
+	// Output: [0.25 0 0 0 0 0.25 0 0.25] <nil>
+}
+
+// A hook that scores keys by their distance from the query, as a Gaussian kernel
+// does, instead of by their product.
+func ExampleScoreTile() {
+	q, k := []float32{1, 4}, []float32{0, 2, 10}
+	gaussian := func(t *kernel.ScoreTile) {
+		for x := range t.Keys {
+			for r, row := range t.Rows {
+				d := q[row.Query] - k[t.Key+x]
+				t.Scores[x*t.Stride+r] = float32(d*d) * -1.442695 // log2 e: scores are in base 2
+			}
+		}
+	}
+	weights := make([]float32, 6)
+	err := kernel.Attention(column(0, 0), column(q...), column(k...), column(1, 2, 3), kernel.Options{
+		Score:   gaussian,
+		Weights: kernel.BHLD(weights, 1, 1, 2, 3),
+	})
+	fmt.Printf("%.3f %v\n", weights, err)
+
+	// Output: [0.500 0.500 0.000 0.000 1.000 0.000] <nil>
+}
+
+// Keys that come chunk by chunk and need not be kept: the state is that of all so far.
+func ExampleAccumulate() {
+	const d = 1
+	state := kernel.NewPartials(1, 1, 1, 1, d)
+	for chunk, value := range []float32{1, 2, 6} {
+		k, v := make([]float32, 256*d), make([]float32, 256*d)
+		for i := range v {
+			v[i] = value
+		}
+		err := kernel.Accumulate(state, column(0), column(k...), column(v...), kernel.Options{KeyStart: []int{chunk * 256}})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	out := make([]float32, d)
+	err := kernel.Merge(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
+	fmt.Println(out, err)
+
+	// Output: [3] <nil>
+}
