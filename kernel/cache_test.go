@@ -57,6 +57,10 @@ func tellCacheStory(t *testing.T, c CacheConfig, o Options) {
 	s.grow([]int{g, a}, []int{2, 30})
 	s.attend(3, o, a, b, f, g)
 	s.check()
+	s.truncate(f, 200) // into a page that was full when it was shared
+	s.grow([]int{f}, []int{5})
+	s.attend(1, o, g, f, a)
+	s.check()
 	for i := range s.texts {
 		s.texts[i].Free()
 	}
