@@ -11831,6 +11831,2599 @@ finite:
 	JL   lane
 	JMP  done
 
+// func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·FewScoresAVX2(SB), NOSPLIT, $0-152
+	MOVQ ldk+48(FP), AX
+	SHLQ $0x02, AX
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ s_base+0(FP), SI
+	MOVQ max_len+112(FP), DI
+	SHLQ $0x02, DI
+	MOVQ k_base+24(FP), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	LEAQ (R11)(AX*1), R12
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R13
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  DI, BX
+	IMULQ CX, BX
+	ADDQ  BX, SI
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	ADDQ  BX, R11
+	ADDQ  BX, R12
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	XORQ R8, R8
+
+	// A group of queries, the largest there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ R8, CX
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-4, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9), Y2
+	VINSERTF128    $0x01, (R9)(AX*1), Y2, Y2
+	VBROADCASTF128 (R10), Y3
+	VINSERTF128    $0x01, (R10)(AX*1), Y3, Y3
+	VBROADCASTF128 (R11), Y4
+	VINSERTF128    $0x01, (R11)(AX*1), Y4, Y4
+	VBROADCASTF128 (R12), Y5
+	VINSERTF128    $0x01, (R12)(AX*1), Y5, Y5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPD      Y3, Y6, Y5
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y4, Y2, Y6
+	VUNPCKHPD      Y4, Y2, Y2
+	VBROADCASTSS   (R15), Y4
+	VFMADD231PS    Y5, Y4, Y0
+	VBROADCASTSS   (R15)(DI*1), Y4
+	VFMADD231PS    Y3, Y4, Y0
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y3
+	VFMADD231PS    Y6, Y3, Y0
+	VBROADCASTSS   (R15)(DI*1), Y3
+	VFMADD231PS    Y2, Y3, Y0
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9)(AX*2), Y2
+	VINSERTF128    $0x01, (R9)(R13*1), Y2, Y2
+	VBROADCASTF128 (R10)(AX*2), Y3
+	VINSERTF128    $0x01, (R10)(R13*1), Y3, Y3
+	VBROADCASTF128 (R11)(AX*2), Y4
+	VINSERTF128    $0x01, (R11)(R13*1), Y4, Y4
+	VBROADCASTF128 (R12)(AX*2), Y5
+	VINSERTF128    $0x01, (R12)(R13*1), Y5, Y5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPD      Y3, Y6, Y5
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y4, Y2, Y6
+	VUNPCKHPD      Y4, Y2, Y2
+	VBROADCASTSS   (R15), Y4
+	VFMADD231PS    Y5, Y4, Y1
+	VBROADCASTSS   (R15)(DI*1), Y4
+	VFMADD231PS    Y3, Y4, Y1
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y3
+	VFMADD231PS    Y6, Y3, Y1
+	VBROADCASTSS   (R15)(DI*1), Y3
+	VFMADD231PS    Y2, Y3, Y1
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R15, R14
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	ADDQ           $0x10, R11
+	ADDQ           $0x10, R12
+	CMPQ           R9, k_len+32(FP)
+	JNE            group1step
+	MOVQ           d+96(FP), CX
+	ANDQ           $0x03, CX
+	JZ             group1store
+	LEAQ           (R9)(CX*4), R9
+	LEAQ           (R10)(CX*4), R10
+	LEAQ           (R11)(CX*4), R11
+	LEAQ           (R12)(CX*4), R12
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9), Y2
+	VINSERTF128    $0x01, -16(R9)(AX*1), Y2, Y2
+	VBROADCASTF128 -16(R10), Y3
+	VINSERTF128    $0x01, -16(R10)(AX*1), Y3, Y3
+	VBROADCASTF128 -16(R11), Y4
+	VINSERTF128    $0x01, -16(R11)(AX*1), Y4, Y4
+	VBROADCASTF128 -16(R12), Y5
+	VINSERTF128    $0x01, -16(R12)(AX*1), Y5, Y5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y3, Y2, Y6
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPS    Y5, Y4, Y3
+	VUNPCKHPS    Y5, Y4, Y4
+	VUNPCKLPD    Y3, Y6, Y5
+	VUNPCKHPD    Y3, Y6, Y3
+	VUNPCKLPD    Y4, Y2, Y5
+	VUNPCKHPD    Y4, Y2, Y2
+	CMPQ         CX, $0x03
+	JL           group1skip00
+	VBROADCASTSS (R15), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	ADDQ         DI, R15
+
+group1skip00:
+	CMPQ         CX, $0x02
+	JL           group1skip01
+	VBROADCASTSS (R15), Y3
+	VFMADD231PS  Y5, Y3, Y0
+	ADDQ         DI, R15
+
+group1skip01:
+	CMPQ         CX, $0x01
+	JL           group1skip02
+	VBROADCASTSS (R15), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	ADDQ         DI, R15
+
+group1skip02:
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9)(AX*2), Y2
+	VINSERTF128    $0x01, -16(R9)(R13*1), Y2, Y2
+	VBROADCASTF128 -16(R10)(AX*2), Y3
+	VINSERTF128    $0x01, -16(R10)(R13*1), Y3, Y3
+	VBROADCASTF128 -16(R11)(AX*2), Y4
+	VINSERTF128    $0x01, -16(R11)(R13*1), Y4, Y4
+	VBROADCASTF128 -16(R12)(AX*2), Y5
+	VINSERTF128    $0x01, -16(R12)(R13*1), Y5, Y5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y3, Y2, Y6
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPS    Y5, Y4, Y3
+	VUNPCKHPS    Y5, Y4, Y4
+	VUNPCKLPD    Y3, Y6, Y5
+	VUNPCKHPD    Y3, Y6, Y3
+	VUNPCKLPD    Y4, Y2, Y5
+	VUNPCKHPD    Y4, Y2, Y2
+	CMPQ         CX, $0x03
+	JL           group1skip10
+	VBROADCASTSS (R15), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         DI, R15
+
+group1skip10:
+	CMPQ         CX, $0x02
+	JL           group1skip11
+	VBROADCASTSS (R15), Y3
+	VFMADD231PS  Y5, Y3, Y1
+	ADDQ         DI, R15
+
+group1skip11:
+	CMPQ         CX, $0x01
+	JL           group1skip12
+	VBROADCASTSS (R15), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         DI, R15
+
+group1skip12:
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y0, Y0, Y2
+	VUNPCKHPS Y0, Y0, Y3
+	VUNPCKLPS Y0, Y0, Y4
+	VUNPCKHPS Y0, Y0, Y0
+	VUNPCKLPD Y4, Y2, Y5
+	VUNPCKHPD Y4, Y2, Y2
+	VUNPCKLPD Y0, Y3, Y4
+	VUNPCKHPD Y0, Y3, Y0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y1, Y1, Y3
+	VUNPCKHPS Y1, Y1, Y6
+	VUNPCKLPS Y1, Y1, Y7
+	VUNPCKHPS Y1, Y1, Y1
+	VUNPCKLPD Y7, Y3, Y8
+	VUNPCKHPD Y7, Y3, Y3
+	VUNPCKLPD Y1, Y6, Y7
+	VUNPCKHPD Y1, Y6, Y1
+
+group1lanes0:
+	MOVQ         max_base+104(FP), BX
+	LEAQ         (SI)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVUPS      (BX), X6
+	VMOVUPS      X5, (CX)
+	VMAXPS       X6, X5, X6
+	ADDQ         DI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X6, X2, X6
+	ADDQ         DI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X6, X4, X6
+	ADDQ         DI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X6, X0, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y5, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y2, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y4, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y0, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VMOVUPS      X8, (CX)
+	VMAXPS       X6, X8, X6
+	ADDQ         DI, CX
+	VMOVUPS      X3, (CX)
+	VMAXPS       X6, X3, X6
+	ADDQ         DI, CX
+	VMOVUPS      X7, (CX)
+	VMAXPS       X6, X7, X6
+	ADDQ         DI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X6, X1, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y8, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y3, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y7, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y1, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X6, X9, X6
+	ADDQ         DI, CX
+	VMOVUPS      X6, (BX)
+	ADDQ         $0x04, R8
+	CMPQ         R8, n+80(FP)
+	JL           next
+	MOVQ         R8, CX
+	SHLQ         $0x02, CX
+	CMPQ         CX, DI
+	JL           group1lanes0
+	JMP          next
+
+	// 16 keys by 2 queries.
+group2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-4, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9), Y4
+	VINSERTF128    $0x01, (R9)(AX*1), Y4, Y4
+	VBROADCASTF128 (R10), Y5
+	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
+	VBROADCASTF128 (R11), Y6
+	VINSERTF128    $0x01, (R11)(AX*1), Y6, Y6
+	VBROADCASTF128 (R12), Y7
+	VINSERTF128    $0x01, (R12)(AX*1), Y7, Y7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPD      Y5, Y8, Y7
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y6, Y4, Y8
+	VUNPCKHPD      Y6, Y4, Y4
+	VBROADCASTSS   (R15), Y6
+	VFMADD231PS    Y7, Y6, Y0
+	VBROADCASTSS   4(R15), Y6
+	VFMADD231PS    Y7, Y6, Y2
+	VBROADCASTSS   (R15)(DI*1), Y6
+	VFMADD231PS    Y5, Y6, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y6
+	VFMADD231PS    Y5, Y6, Y2
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y5
+	VFMADD231PS    Y8, Y5, Y0
+	VBROADCASTSS   4(R15), Y5
+	VFMADD231PS    Y8, Y5, Y2
+	VBROADCASTSS   (R15)(DI*1), Y5
+	VFMADD231PS    Y4, Y5, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y5
+	VFMADD231PS    Y4, Y5, Y2
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9)(AX*2), Y4
+	VINSERTF128    $0x01, (R9)(R13*1), Y4, Y4
+	VBROADCASTF128 (R10)(AX*2), Y5
+	VINSERTF128    $0x01, (R10)(R13*1), Y5, Y5
+	VBROADCASTF128 (R11)(AX*2), Y6
+	VINSERTF128    $0x01, (R11)(R13*1), Y6, Y6
+	VBROADCASTF128 (R12)(AX*2), Y7
+	VINSERTF128    $0x01, (R12)(R13*1), Y7, Y7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y5, Y4, Y8
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPS      Y7, Y6, Y5
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPD      Y5, Y8, Y7
+	VUNPCKHPD      Y5, Y8, Y5
+	VUNPCKLPD      Y6, Y4, Y8
+	VUNPCKHPD      Y6, Y4, Y4
+	VBROADCASTSS   (R15), Y6
+	VFMADD231PS    Y7, Y6, Y1
+	VBROADCASTSS   4(R15), Y6
+	VFMADD231PS    Y7, Y6, Y3
+	VBROADCASTSS   (R15)(DI*1), Y6
+	VFMADD231PS    Y5, Y6, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y6
+	VFMADD231PS    Y5, Y6, Y3
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y5
+	VFMADD231PS    Y8, Y5, Y1
+	VBROADCASTSS   4(R15), Y5
+	VFMADD231PS    Y8, Y5, Y3
+	VBROADCASTSS   (R15)(DI*1), Y5
+	VFMADD231PS    Y4, Y5, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y5
+	VFMADD231PS    Y4, Y5, Y3
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R15, R14
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	ADDQ           $0x10, R11
+	ADDQ           $0x10, R12
+	CMPQ           R9, k_len+32(FP)
+	JNE            group2step
+	MOVQ           d+96(FP), CX
+	ANDQ           $0x03, CX
+	JZ             group2store
+	LEAQ           (R9)(CX*4), R9
+	LEAQ           (R10)(CX*4), R10
+	LEAQ           (R11)(CX*4), R11
+	LEAQ           (R12)(CX*4), R12
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9), Y4
+	VINSERTF128    $0x01, -16(R9)(AX*1), Y4, Y4
+	VBROADCASTF128 -16(R10), Y5
+	VINSERTF128    $0x01, -16(R10)(AX*1), Y5, Y5
+	VBROADCASTF128 -16(R11), Y6
+	VINSERTF128    $0x01, -16(R11)(AX*1), Y6, Y6
+	VBROADCASTF128 -16(R12), Y7
+	VINSERTF128    $0x01, -16(R12)(AX*1), Y7, Y7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y4
+	VUNPCKLPS    Y7, Y6, Y5
+	VUNPCKHPS    Y7, Y6, Y6
+	VUNPCKLPD    Y5, Y8, Y7
+	VUNPCKHPD    Y5, Y8, Y5
+	VUNPCKLPD    Y6, Y4, Y7
+	VUNPCKHPD    Y6, Y4, Y4
+	CMPQ         CX, $0x03
+	JL           group2skip00
+	VBROADCASTSS (R15), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS 4(R15), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         DI, R15
+
+group2skip00:
+	CMPQ         CX, $0x02
+	JL           group2skip01
+	VBROADCASTSS (R15), Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 4(R15), Y5
+	VFMADD231PS  Y7, Y5, Y2
+	ADDQ         DI, R15
+
+group2skip01:
+	CMPQ         CX, $0x01
+	JL           group2skip02
+	VBROADCASTSS (R15), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(R15), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         DI, R15
+
+group2skip02:
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9)(AX*2), Y4
+	VINSERTF128    $0x01, -16(R9)(R13*1), Y4, Y4
+	VBROADCASTF128 -16(R10)(AX*2), Y5
+	VINSERTF128    $0x01, -16(R10)(R13*1), Y5, Y5
+	VBROADCASTF128 -16(R11)(AX*2), Y6
+	VINSERTF128    $0x01, -16(R11)(R13*1), Y6, Y6
+	VBROADCASTF128 -16(R12)(AX*2), Y7
+	VINSERTF128    $0x01, -16(R12)(R13*1), Y7, Y7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y5, Y4, Y8
+	VUNPCKHPS    Y5, Y4, Y4
+	VUNPCKLPS    Y7, Y6, Y5
+	VUNPCKHPS    Y7, Y6, Y6
+	VUNPCKLPD    Y5, Y8, Y7
+	VUNPCKHPD    Y5, Y8, Y5
+	VUNPCKLPD    Y6, Y4, Y7
+	VUNPCKHPD    Y6, Y4, Y4
+	CMPQ         CX, $0x03
+	JL           group2skip10
+	VBROADCASTSS (R15), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R15), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         DI, R15
+
+group2skip10:
+	CMPQ         CX, $0x02
+	JL           group2skip11
+	VBROADCASTSS (R15), Y5
+	VFMADD231PS  Y7, Y5, Y1
+	VBROADCASTSS 4(R15), Y5
+	VFMADD231PS  Y7, Y5, Y3
+	ADDQ         DI, R15
+
+group2skip11:
+	CMPQ         CX, $0x01
+	JL           group2skip12
+	VBROADCASTSS (R15), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 4(R15), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         DI, R15
+
+group2skip12:
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y2, Y0, Y4
+	VUNPCKHPS Y2, Y0, Y0
+	VUNPCKLPS Y2, Y2, Y5
+	VUNPCKHPS Y2, Y2, Y2
+	VUNPCKLPD Y5, Y4, Y6
+	VUNPCKHPD Y5, Y4, Y4
+	VUNPCKLPD Y2, Y0, Y5
+	VUNPCKHPD Y2, Y0, Y0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y3, Y1, Y2
+	VUNPCKHPS Y3, Y1, Y1
+	VUNPCKLPS Y3, Y3, Y7
+	VUNPCKHPS Y3, Y3, Y3
+	VUNPCKLPD Y7, Y2, Y8
+	VUNPCKHPD Y7, Y2, Y2
+	VUNPCKLPD Y3, Y1, Y7
+	VUNPCKHPD Y3, Y1, Y1
+
+group2lanes0:
+	MOVQ         max_base+104(FP), BX
+	LEAQ         (SI)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVUPS      (BX), X3
+	VMOVUPS      X6, (CX)
+	VMAXPS       X3, X6, X3
+	ADDQ         DI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X3, X4, X3
+	ADDQ         DI, CX
+	VMOVUPS      X5, (CX)
+	VMAXPS       X3, X5, X3
+	ADDQ         DI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X3, X0, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y6, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y4, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y5, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y0, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VMOVUPS      X8, (CX)
+	VMAXPS       X3, X8, X3
+	ADDQ         DI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X3, X2, X3
+	ADDQ         DI, CX
+	VMOVUPS      X7, (CX)
+	VMAXPS       X3, X7, X3
+	ADDQ         DI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X3, X1, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y8, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y2, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y7, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y1, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X3, X9, X3
+	ADDQ         DI, CX
+	VMOVUPS      X3, (BX)
+	ADDQ         $0x04, R8
+	CMPQ         R8, n+80(FP)
+	JL           next
+	MOVQ         R8, CX
+	SHLQ         $0x02, CX
+	CMPQ         CX, DI
+	JL           group2lanes0
+	JMP          next
+
+	// 16 keys by 3 queries.
+group3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-4, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9), Y6
+	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
+	VBROADCASTF128 (R10), Y7
+	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
+	VBROADCASTF128 (R11), Y8
+	VINSERTF128    $0x01, (R11)(AX*1), Y8, Y8
+	VBROADCASTF128 (R12), Y9
+	VINSERTF128    $0x01, (R12)(AX*1), Y9, Y9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y7, Y6, Y10
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPS      Y9, Y8, Y7
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPD      Y7, Y10, Y9
+	VUNPCKHPD      Y7, Y10, Y7
+	VUNPCKLPD      Y8, Y6, Y10
+	VUNPCKHPD      Y8, Y6, Y6
+	VBROADCASTSS   (R15), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VBROADCASTSS   4(R15), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VBROADCASTSS   8(R15), Y8
+	VFMADD231PS    Y9, Y8, Y4
+	VBROADCASTSS   (R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VBROADCASTSS   8(R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y4
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y7
+	VFMADD231PS    Y10, Y7, Y0
+	VBROADCASTSS   4(R15), Y7
+	VFMADD231PS    Y10, Y7, Y2
+	VBROADCASTSS   8(R15), Y7
+	VFMADD231PS    Y10, Y7, Y4
+	VBROADCASTSS   (R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTSS   8(R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y4
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9)(AX*2), Y6
+	VINSERTF128    $0x01, (R9)(R13*1), Y6, Y6
+	VBROADCASTF128 (R10)(AX*2), Y7
+	VINSERTF128    $0x01, (R10)(R13*1), Y7, Y7
+	VBROADCASTF128 (R11)(AX*2), Y8
+	VINSERTF128    $0x01, (R11)(R13*1), Y8, Y8
+	VBROADCASTF128 (R12)(AX*2), Y9
+	VINSERTF128    $0x01, (R12)(R13*1), Y9, Y9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y7, Y6, Y10
+	VUNPCKHPS      Y7, Y6, Y6
+	VUNPCKLPS      Y9, Y8, Y7
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPD      Y7, Y10, Y9
+	VUNPCKHPD      Y7, Y10, Y7
+	VUNPCKLPD      Y8, Y6, Y10
+	VUNPCKHPD      Y8, Y6, Y6
+	VBROADCASTSS   (R15), Y8
+	VFMADD231PS    Y9, Y8, Y1
+	VBROADCASTSS   4(R15), Y8
+	VFMADD231PS    Y9, Y8, Y3
+	VBROADCASTSS   8(R15), Y8
+	VFMADD231PS    Y9, Y8, Y5
+	VBROADCASTSS   (R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y3
+	VBROADCASTSS   8(R15)(DI*1), Y8
+	VFMADD231PS    Y7, Y8, Y5
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y7
+	VFMADD231PS    Y10, Y7, Y1
+	VBROADCASTSS   4(R15), Y7
+	VFMADD231PS    Y10, Y7, Y3
+	VBROADCASTSS   8(R15), Y7
+	VFMADD231PS    Y10, Y7, Y5
+	VBROADCASTSS   (R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y3
+	VBROADCASTSS   8(R15)(DI*1), Y7
+	VFMADD231PS    Y6, Y7, Y5
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R15, R14
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	ADDQ           $0x10, R11
+	ADDQ           $0x10, R12
+	CMPQ           R9, k_len+32(FP)
+	JNE            group3step
+	MOVQ           d+96(FP), CX
+	ANDQ           $0x03, CX
+	JZ             group3store
+	LEAQ           (R9)(CX*4), R9
+	LEAQ           (R10)(CX*4), R10
+	LEAQ           (R11)(CX*4), R11
+	LEAQ           (R12)(CX*4), R12
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9), Y6
+	VINSERTF128    $0x01, -16(R9)(AX*1), Y6, Y6
+	VBROADCASTF128 -16(R10), Y7
+	VINSERTF128    $0x01, -16(R10)(AX*1), Y7, Y7
+	VBROADCASTF128 -16(R11), Y8
+	VINSERTF128    $0x01, -16(R11)(AX*1), Y8, Y8
+	VBROADCASTF128 -16(R12), Y9
+	VINSERTF128    $0x01, -16(R12)(AX*1), Y9, Y9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y7, Y6, Y10
+	VUNPCKHPS    Y7, Y6, Y6
+	VUNPCKLPS    Y9, Y8, Y7
+	VUNPCKHPS    Y9, Y8, Y8
+	VUNPCKLPD    Y7, Y10, Y9
+	VUNPCKHPD    Y7, Y10, Y7
+	VUNPCKLPD    Y8, Y6, Y9
+	VUNPCKHPD    Y8, Y6, Y6
+	CMPQ         CX, $0x03
+	JL           group3skip00
+	VBROADCASTSS (R15), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS 4(R15), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS 8(R15), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	ADDQ         DI, R15
+
+group3skip00:
+	CMPQ         CX, $0x02
+	JL           group3skip01
+	VBROADCASTSS (R15), Y7
+	VFMADD231PS  Y9, Y7, Y0
+	VBROADCASTSS 4(R15), Y7
+	VFMADD231PS  Y9, Y7, Y2
+	VBROADCASTSS 8(R15), Y7
+	VFMADD231PS  Y9, Y7, Y4
+	ADDQ         DI, R15
+
+group3skip01:
+	CMPQ         CX, $0x01
+	JL           group3skip02
+	VBROADCASTSS (R15), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS 4(R15), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS 8(R15), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         DI, R15
+
+group3skip02:
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9)(AX*2), Y6
+	VINSERTF128    $0x01, -16(R9)(R13*1), Y6, Y6
+	VBROADCASTF128 -16(R10)(AX*2), Y7
+	VINSERTF128    $0x01, -16(R10)(R13*1), Y7, Y7
+	VBROADCASTF128 -16(R11)(AX*2), Y8
+	VINSERTF128    $0x01, -16(R11)(R13*1), Y8, Y8
+	VBROADCASTF128 -16(R12)(AX*2), Y9
+	VINSERTF128    $0x01, -16(R12)(R13*1), Y9, Y9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y7, Y6, Y10
+	VUNPCKHPS    Y7, Y6, Y6
+	VUNPCKLPS    Y9, Y8, Y7
+	VUNPCKHPS    Y9, Y8, Y8
+	VUNPCKLPD    Y7, Y10, Y9
+	VUNPCKHPD    Y7, Y10, Y7
+	VUNPCKLPD    Y8, Y6, Y9
+	VUNPCKHPD    Y8, Y6, Y6
+	CMPQ         CX, $0x03
+	JL           group3skip10
+	VBROADCASTSS (R15), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R15), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R15), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         DI, R15
+
+group3skip10:
+	CMPQ         CX, $0x02
+	JL           group3skip11
+	VBROADCASTSS (R15), Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 4(R15), Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 8(R15), Y7
+	VFMADD231PS  Y9, Y7, Y5
+	ADDQ         DI, R15
+
+group3skip11:
+	CMPQ         CX, $0x01
+	JL           group3skip12
+	VBROADCASTSS (R15), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS 4(R15), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS 8(R15), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         DI, R15
+
+group3skip12:
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y2, Y0, Y6
+	VUNPCKHPS Y2, Y0, Y0
+	VUNPCKLPS Y4, Y4, Y2
+	VUNPCKHPS Y4, Y4, Y4
+	VUNPCKLPD Y2, Y6, Y7
+	VUNPCKHPD Y2, Y6, Y2
+	VUNPCKLPD Y4, Y0, Y6
+	VUNPCKHPD Y4, Y0, Y0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y3, Y1, Y4
+	VUNPCKHPS Y3, Y1, Y1
+	VUNPCKLPS Y5, Y5, Y3
+	VUNPCKHPS Y5, Y5, Y5
+	VUNPCKLPD Y3, Y4, Y8
+	VUNPCKHPD Y3, Y4, Y3
+	VUNPCKLPD Y5, Y1, Y4
+	VUNPCKHPD Y5, Y1, Y1
+
+group3lanes0:
+	MOVQ         max_base+104(FP), BX
+	LEAQ         (SI)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVUPS      (BX), X5
+	VMOVUPS      X7, (CX)
+	VMAXPS       X5, X7, X5
+	ADDQ         DI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X5, X2, X5
+	ADDQ         DI, CX
+	VMOVUPS      X6, (CX)
+	VMAXPS       X5, X6, X5
+	ADDQ         DI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X5, X0, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y7, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y2, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y6, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y0, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VMOVUPS      X8, (CX)
+	VMAXPS       X5, X8, X5
+	ADDQ         DI, CX
+	VMOVUPS      X3, (CX)
+	VMAXPS       X5, X3, X5
+	ADDQ         DI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X5, X4, X5
+	ADDQ         DI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X5, X1, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y8, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y3, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y4, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y1, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VMOVUPS      X5, (BX)
+	ADDQ         $0x04, R8
+	CMPQ         R8, n+80(FP)
+	JL           next
+	MOVQ         R8, CX
+	SHLQ         $0x02, CX
+	CMPQ         CX, DI
+	JL           group3lanes0
+	JMP          next
+
+	// 16 keys by 4 queries.
+group4:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-4, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9), Y8
+	VINSERTF128    $0x01, (R9)(AX*1), Y8, Y8
+	VBROADCASTF128 (R10), Y9
+	VINSERTF128    $0x01, (R10)(AX*1), Y9, Y9
+	VBROADCASTF128 (R11), Y10
+	VINSERTF128    $0x01, (R11)(AX*1), Y10, Y10
+	VBROADCASTF128 (R12), Y11
+	VINSERTF128    $0x01, (R12)(AX*1), Y11, Y11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	VBROADCASTSS   (R15), Y10
+	VFMADD231PS    Y11, Y10, Y0
+	VBROADCASTSS   4(R15), Y10
+	VFMADD231PS    Y11, Y10, Y2
+	VBROADCASTSS   8(R15), Y10
+	VFMADD231PS    Y11, Y10, Y4
+	VBROADCASTSS   12(R15), Y10
+	VFMADD231PS    Y11, Y10, Y6
+	VBROADCASTSS   (R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTSS   8(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y4
+	VBROADCASTSS   12(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y6
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y9
+	VFMADD231PS    Y12, Y9, Y0
+	VBROADCASTSS   4(R15), Y9
+	VFMADD231PS    Y12, Y9, Y2
+	VBROADCASTSS   8(R15), Y9
+	VFMADD231PS    Y12, Y9, Y4
+	VBROADCASTSS   12(R15), Y9
+	VFMADD231PS    Y12, Y9, Y6
+	VBROADCASTSS   (R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y0
+	VBROADCASTSS   4(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y2
+	VBROADCASTSS   8(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y4
+	VBROADCASTSS   12(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y6
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R14, R15
+	VBROADCASTF128 (R9)(AX*2), Y8
+	VINSERTF128    $0x01, (R9)(R13*1), Y8, Y8
+	VBROADCASTF128 (R10)(AX*2), Y9
+	VINSERTF128    $0x01, (R10)(R13*1), Y9, Y9
+	VBROADCASTF128 (R11)(AX*2), Y10
+	VINSERTF128    $0x01, (R11)(R13*1), Y10, Y10
+	VBROADCASTF128 (R12)(AX*2), Y11
+	VINSERTF128    $0x01, (R12)(R13*1), Y11, Y11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y9, Y8, Y12
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y9
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKLPD      Y9, Y12, Y11
+	VUNPCKHPD      Y9, Y12, Y9
+	VUNPCKLPD      Y10, Y8, Y12
+	VUNPCKHPD      Y10, Y8, Y8
+	VBROADCASTSS   (R15), Y10
+	VFMADD231PS    Y11, Y10, Y1
+	VBROADCASTSS   4(R15), Y10
+	VFMADD231PS    Y11, Y10, Y3
+	VBROADCASTSS   8(R15), Y10
+	VFMADD231PS    Y11, Y10, Y5
+	VBROADCASTSS   12(R15), Y10
+	VFMADD231PS    Y11, Y10, Y7
+	VBROADCASTSS   (R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y3
+	VBROADCASTSS   8(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y5
+	VBROADCASTSS   12(R15)(DI*1), Y10
+	VFMADD231PS    Y9, Y10, Y7
+	LEAQ           (R15)(DI*2), R15
+	VBROADCASTSS   (R15), Y9
+	VFMADD231PS    Y12, Y9, Y1
+	VBROADCASTSS   4(R15), Y9
+	VFMADD231PS    Y12, Y9, Y3
+	VBROADCASTSS   8(R15), Y9
+	VFMADD231PS    Y12, Y9, Y5
+	VBROADCASTSS   12(R15), Y9
+	VFMADD231PS    Y12, Y9, Y7
+	VBROADCASTSS   (R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y1
+	VBROADCASTSS   4(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y3
+	VBROADCASTSS   8(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y5
+	VBROADCASTSS   12(R15)(DI*1), Y9
+	VFMADD231PS    Y8, Y9, Y7
+	LEAQ           (R15)(DI*2), R15
+	MOVQ           R15, R14
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	ADDQ           $0x10, R11
+	ADDQ           $0x10, R12
+	CMPQ           R9, k_len+32(FP)
+	JNE            group4step
+	MOVQ           d+96(FP), CX
+	ANDQ           $0x03, CX
+	JZ             group4store
+	LEAQ           (R9)(CX*4), R9
+	LEAQ           (R10)(CX*4), R10
+	LEAQ           (R11)(CX*4), R11
+	LEAQ           (R12)(CX*4), R12
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9), Y8
+	VINSERTF128    $0x01, -16(R9)(AX*1), Y8, Y8
+	VBROADCASTF128 -16(R10), Y9
+	VINSERTF128    $0x01, -16(R10)(AX*1), Y9, Y9
+	VBROADCASTF128 -16(R11), Y10
+	VINSERTF128    $0x01, -16(R11)(AX*1), Y10, Y10
+	VBROADCASTF128 -16(R12), Y11
+	VINSERTF128    $0x01, -16(R12)(AX*1), Y11, Y11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y9, Y8, Y12
+	VUNPCKHPS    Y9, Y8, Y8
+	VUNPCKLPS    Y11, Y10, Y9
+	VUNPCKHPS    Y11, Y10, Y10
+	VUNPCKLPD    Y9, Y12, Y11
+	VUNPCKHPD    Y9, Y12, Y9
+	VUNPCKLPD    Y10, Y8, Y11
+	VUNPCKHPD    Y10, Y8, Y8
+	CMPQ         CX, $0x03
+	JL           group4skip00
+	VBROADCASTSS (R15), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS 4(R15), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS 8(R15), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS 12(R15), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	ADDQ         DI, R15
+
+group4skip00:
+	CMPQ         CX, $0x02
+	JL           group4skip01
+	VBROADCASTSS (R15), Y9
+	VFMADD231PS  Y11, Y9, Y0
+	VBROADCASTSS 4(R15), Y9
+	VFMADD231PS  Y11, Y9, Y2
+	VBROADCASTSS 8(R15), Y9
+	VFMADD231PS  Y11, Y9, Y4
+	VBROADCASTSS 12(R15), Y9
+	VFMADD231PS  Y11, Y9, Y6
+	ADDQ         DI, R15
+
+group4skip01:
+	CMPQ         CX, $0x01
+	JL           group4skip02
+	VBROADCASTSS (R15), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS 4(R15), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS 8(R15), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS 12(R15), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	ADDQ         DI, R15
+
+group4skip02:
+	MOVQ           R14, R15
+	VBROADCASTF128 -16(R9)(AX*2), Y8
+	VINSERTF128    $0x01, -16(R9)(R13*1), Y8, Y8
+	VBROADCASTF128 -16(R10)(AX*2), Y9
+	VINSERTF128    $0x01, -16(R10)(R13*1), Y9, Y9
+	VBROADCASTF128 -16(R11)(AX*2), Y10
+	VINSERTF128    $0x01, -16(R11)(R13*1), Y10, Y10
+	VBROADCASTF128 -16(R12)(AX*2), Y11
+	VINSERTF128    $0x01, -16(R12)(R13*1), Y11, Y11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y9, Y8, Y12
+	VUNPCKHPS    Y9, Y8, Y8
+	VUNPCKLPS    Y11, Y10, Y9
+	VUNPCKHPS    Y11, Y10, Y10
+	VUNPCKLPD    Y9, Y12, Y11
+	VUNPCKHPD    Y9, Y12, Y9
+	VUNPCKLPD    Y10, Y8, Y11
+	VUNPCKHPD    Y10, Y8, Y8
+	CMPQ         CX, $0x03
+	JL           group4skip10
+	VBROADCASTSS (R15), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R15), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R15), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R15), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         DI, R15
+
+group4skip10:
+	CMPQ         CX, $0x02
+	JL           group4skip11
+	VBROADCASTSS (R15), Y9
+	VFMADD231PS  Y11, Y9, Y1
+	VBROADCASTSS 4(R15), Y9
+	VFMADD231PS  Y11, Y9, Y3
+	VBROADCASTSS 8(R15), Y9
+	VFMADD231PS  Y11, Y9, Y5
+	VBROADCASTSS 12(R15), Y9
+	VFMADD231PS  Y11, Y9, Y7
+	ADDQ         DI, R15
+
+group4skip11:
+	CMPQ         CX, $0x01
+	JL           group4skip12
+	VBROADCASTSS (R15), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS 4(R15), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS 8(R15), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS 12(R15), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         DI, R15
+
+group4skip12:
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y2, Y0, Y8
+	VUNPCKHPS Y2, Y0, Y0
+	VUNPCKLPS Y6, Y4, Y2
+	VUNPCKHPS Y6, Y4, Y4
+	VUNPCKLPD Y2, Y8, Y6
+	VUNPCKHPD Y2, Y8, Y2
+	VUNPCKLPD Y4, Y0, Y8
+	VUNPCKHPD Y4, Y0, Y0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y3, Y1, Y4
+	VUNPCKHPS Y3, Y1, Y1
+	VUNPCKLPS Y7, Y5, Y3
+	VUNPCKHPS Y7, Y5, Y5
+	VUNPCKLPD Y3, Y4, Y7
+	VUNPCKHPD Y3, Y4, Y3
+	VUNPCKLPD Y5, Y1, Y4
+	VUNPCKHPD Y5, Y1, Y1
+
+group4lanes0:
+	MOVQ         max_base+104(FP), BX
+	LEAQ         (SI)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVUPS      (BX), X5
+	VMOVUPS      X6, (CX)
+	VMAXPS       X5, X6, X5
+	ADDQ         DI, CX
+	VMOVUPS      X2, (CX)
+	VMAXPS       X5, X2, X5
+	ADDQ         DI, CX
+	VMOVUPS      X8, (CX)
+	VMAXPS       X5, X8, X5
+	ADDQ         DI, CX
+	VMOVUPS      X0, (CX)
+	VMAXPS       X5, X0, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y6, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y2, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y8, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y0, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VMOVUPS      X7, (CX)
+	VMAXPS       X5, X7, X5
+	ADDQ         DI, CX
+	VMOVUPS      X3, (CX)
+	VMAXPS       X5, X3, X5
+	ADDQ         DI, CX
+	VMOVUPS      X4, (CX)
+	VMAXPS       X5, X4, X5
+	ADDQ         DI, CX
+	VMOVUPS      X1, (CX)
+	VMAXPS       X5, X1, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y7, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y3, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y4, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VEXTRACTF128 $0x01, Y1, X9
+	VMOVUPS      X9, (CX)
+	VMAXPS       X5, X9, X5
+	ADDQ         DI, CX
+	VMOVUPS      X5, (BX)
+	ADDQ         $0x04, R8
+	CMPQ         R8, n+80(FP)
+	JL           next
+	MOVQ         R8, CX
+	SHLQ         $0x02, CX
+	CMPQ         CX, DI
+	JL           group4lanes0
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, R9
+	SUBQ CX, R10
+	SUBQ CX, R11
+	SUBQ CX, R12
+	CMPQ R8, n+80(FP)
+	JL   group
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	LEAQ (R12)(AX*4), R12
+	MOVQ DI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+// Requires: AVX, FMA3, MMX+
+TEXT ·FewValuesAVX2(SB), NOSPLIT, $0-152
+	MOVQ ldv+56(FP), AX
+	SHLQ $0x02, AX
+	MOVQ dv+112(FP), CX
+	SHLQ $0x02, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), R12
+	CMPQ R12, $0x10
+	JLE  short
+	MOVQ $+16, R12
+
+short:
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R14
+	XORQ R13, R13
+
+line:
+	SUBQ $0x10, R14
+	JL   lineend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R15, R9
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R15, R10
+	ADDQ    R10, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+
+linegroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup1last
+	PCALIGN $0x40
+
+linegroup1two:
+	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)(DX*1)
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)(DX*1)
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	ADDQ         $+128, CX
+	SUBQ         $+128, BX
+	JNZ          linegroup1ahead
+	ADDQ         next_cap+144(FP), CX
+	MOVQ         next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1two
+
+linegroup1last:
+	ADDQ         $0x02, R11
+	JZ           linegroup1store
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R15, R10
+	ADDQ    R10, R9
+	ADDQ    R13, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    $0x01, R15
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+
+linegroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup2last
+	PCALIGN $0x40
+
+linegroup2two:
+	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)(DX*1)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)(DX*1)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	ADDQ         $+128, CX
+	SUBQ         $+128, BX
+	JNZ          linegroup2ahead
+	ADDQ         next_cap+144(FP), CX
+	MOVQ         next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2two
+
+linegroup2last:
+	ADDQ         $0x02, R11
+	JZ           linegroup2store
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    $0x02, R15
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+
+linegroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup3last
+	PCALIGN $0x40
+
+linegroup3two:
+	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)(DX*1)
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R10), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R10), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)(DX*1)
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R10), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R10), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	ADDQ         $+128, CX
+	SUBQ         $+128, BX
+	JNZ          linegroup3ahead
+	ADDQ         next_cap+144(FP), CX
+	MOVQ         next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3two
+
+linegroup3last:
+	ADDQ         $0x02, R11
+	JZ           linegroup3store
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R10), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R10), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x03, R15
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+
+linegroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup4last
+	PCALIGN $0x40
+
+linegroup4two:
+	PREFETCHT0   (CX)
+	PREFETCHT1   (CX)(DX*1)
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	PREFETCHT0   64(CX)
+	PREFETCHT1   64(CX)(DX*1)
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	ADDQ         $+128, CX
+	SUBQ         $+128, BX
+	JNZ          linegroup4ahead
+	ADDQ         next_cap+144(FP), CX
+	MOVQ         next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4two
+
+linegroup4last:
+	ADDQ         $0x02, R11
+	JZ           linegroup4store
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VBROADCASTSS (R10), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R10), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R10), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    $0x04, R15
+
+linenext:
+	CMPQ R15, n+96(FP)
+	JL   linegroup
+	ADDQ $0x40, R13
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R14
+
+four:
+	SUBQ $0x04, R14
+	JL   fourend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+fourgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R15, CX
+	CMPQ CX, $0x04
+	JGE  fourgroup4
+	CMPQ CX, $0x03
+	JGE  fourgroup3
+	CMPQ CX, $0x02
+	JGE  fourgroup2
+
+	// 4 columns of 1 queries.
+	VXORPS  X0, X0, X0
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup1zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R15, BX
+	ADDQ    BX, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+
+fourgroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup1last
+	PCALIGN $0x40
+
+fourgroup1two:
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup1two
+
+fourgroup1last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup1store
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup1store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R15, BX
+	ADDQ    BX, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    $0x01, R15
+	JMP     fournext
+
+	// 4 columns of 2 queries.
+fourgroup2:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup2zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+
+fourgroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup2last
+	PCALIGN $0x40
+
+fourgroup2two:
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup2two
+
+fourgroup2last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup2store
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup2store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    $0x02, R15
+	JMP     fournext
+
+	// 4 columns of 3 queries.
+fourgroup3:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup3zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+
+fourgroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup3last
+	PCALIGN $0x40
+
+fourgroup3two:
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup3two
+
+fourgroup3last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup3store
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup3store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    $0x03, R15
+	JMP     fournext
+
+	// 4 columns of 4 queries.
+fourgroup4:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup4zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+
+fourgroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup4last
+	PCALIGN $0x40
+
+fourgroup4two:
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup4two
+
+fourgroup4last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup4store
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup4store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    $0x04, R15
+
+fournext:
+	CMPQ R15, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x10, R13
+	JMP  four
+
+fourend:
+	ADDQ $0x04, R14
+
+single:
+	SUBQ $0x01, R14
+	JL   singleend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+singlegroup:
+	MOVQ n+96(FP), CX
+	SUBQ R15, CX
+	CMPQ CX, $0x04
+	JGE  singlegroup4
+	CMPQ CX, $0x03
+	JGE  singlegroup3
+	CMPQ CX, $0x02
+	JGE  singlegroup2
+
+	// 1 columns of 1 queries.
+	VXORPS X0, X0, X0
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup1zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R15, BX
+	ADDQ   BX, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+
+singlegroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup1last
+	PCALIGN $0x40
+
+singlegroup1two:
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup1two
+
+singlegroup1last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup1store
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup1store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R15, BX
+	ADDQ   BX, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   $0x01, R15
+	JMP    singlenext
+
+	// 1 columns of 2 queries.
+singlegroup2:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup2zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+
+singlegroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup2last
+	PCALIGN $0x40
+
+singlegroup2two:
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup2two
+
+singlegroup2last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup2store
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup2store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   $0x02, R15
+	JMP    singlenext
+
+	// 1 columns of 3 queries.
+singlegroup3:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup3zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+
+singlegroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup3last
+	PCALIGN $0x40
+
+singlegroup3two:
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup3two
+
+singlegroup3last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup3store
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup3store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   $0x03, R15
+	JMP    singlenext
+
+	// 1 columns of 4 queries.
+singlegroup4:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup4zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+
+singlegroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup4last
+	PCALIGN $0x40
+
+singlegroup4two:
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup4two
+
+singlegroup4last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup4store
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup4store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   $0x04, R15
+
+singlenext:
+	CMPQ R15, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x04, R13
+	JMP  single
+
+singleend:
+	ADDQ $0x01, R14
+	MOVB $0x01, load+120(FP)
+	SUBQ R12, m+104(FP)
+	JZ   done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+128(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewFoldAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// Requires: AVX, FMA3
+TEXT ·FewFoldAVX2(SB), NOSPLIT, $0-128
+	MOVQ  o_base+0(FP), AX
+	MOVQ  ldo+24(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  part_base+32(FP), DX
+	MOVQ  ldp+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  alpha_base+80(FP), SI
+	MOVQ  beta_base+104(FP), DI
+	MOVQ  n+64(FP), R8
+	TESTQ R8, R8
+	JZ    done
+
+row:
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS (DI), Y1
+	MOVQ         dv+72(FP), R9
+	XORQ         R10, R10
+	SUBQ         $0x00000008, R9
+	JL           rest
+
+vector:
+	VMULPS      (AX)(R10*1), Y0, Y2
+	VFMADD231PS (DX)(R10*1), Y1, Y2
+	VMOVUPS     Y2, (AX)(R10*1)
+	ADDQ        $0x00000020, R10
+	SUBQ        $0x00000008, R9
+	JGE         vector
+
+rest:
+	ADDQ $0x00000008, R9
+	JZ   end
+
+single:
+	VMULSS      (AX)(R10*1), X0, X2
+	VFMADD231SS (DX)(R10*1), X1, X2
+	VMOVSS      X2, (AX)(R10*1)
+	ADDQ        $0x00000004, R10
+	DECQ        R9
+	JNZ         single
+
+end:
+	ADDQ CX, AX
+	ADDQ BX, DX
+	ADDQ $0x00000004, SI
+	ADDQ $0x00000004, DI
+	DECQ R8
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// Requires: AVX
+TEXT ·FewUnpackAVX2(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    off_base+24(FP), CX
+	MOVQ    o_base+48(FP), DX
+	MOVQ    ldo+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sum_base+96(FP), SI
+	MOVQ    n+80(FP), DI
+	XORQ    R8, R8
+	XORQ    R9, R9
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	TESTQ   DI, DI
+	JZ      done
+
+row:
+	// 1/sum, 0 for a sum of 0.
+	VBROADCASTSS (SI), Y2
+	VDIVPS       Y2, Y1, Y3
+	VCMPPS       $0x04, Y0, Y2, Y2
+	VANDPS       Y2, Y3, Y3
+	VXORPS       Y2, Y2, Y2
+	MOVQ         (CX)(R9*8), R10
+	LEAQ         (AX)(R10*4), R10
+	VXORPS       X4, X4, X4
+	MOVQ         dv+88(FP), R11
+	XORQ         R12, R12
+	SUBQ         $0x00000008, R11
+	JL           rest
+
+vector:
+	VMULPS  (DX)(R12*1), Y3, Y5
+	VADDPS  Y0, Y5, Y5
+	VCMPPS  $0x03, Y5, Y5, Y6
+	VORPS   Y6, Y2, Y2
+	VMOVUPS Y5, (R10)(R12*1)
+	ADDQ    $0x00000020, R12
+	SUBQ    $0x00000008, R11
+	JGE     vector
+
+rest:
+	ADDQ $0x00000008, R11
+	JZ   end
+
+single:
+	VMULSS (DX)(R12*1), X3, X5
+	VADDSS X0, X5, X5
+	VMOVSS X5, (R10)(R12*1)
+	VCMPSS $0x03, X5, X5, X5
+	VORPS  X5, X4, X4
+	ADDQ   $0x00000004, R12
+	DECQ   R11
+	JNZ    single
+
+end:
+	VMOVMSKPS Y2, R11
+	VMOVMSKPS X4, R10
+	ANDL      $0x01, R10
+	ORQ       R10, R11
+	JZ        finite
+	BTSQ      R9, R8
+
+finite:
+	ADDQ BX, DX
+	ADDQ $0x00000004, SI
+	INCQ R9
+	DECQ DI
+	JNZ  row
+
+done:
+	MOVQ R8, ret+120(FP)
+	VZEROUPPER
+	RET
+
 // func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·WidenF16AVX2(SB), NOSPLIT, $0-80
@@ -12422,5 +15015,55 @@ loop:
 	VFMADD231PS Y12, Y13, Y11
 	DECQ        AX
 	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func ReadAVX2(p []float32)
+// Requires: AVX
+TEXT ·ReadAVX2(SB), NOSPLIT, $0-24
+	MOVQ    p_base+0(FP), AX
+	MOVQ    p_len+8(FP), CX
+	SHRQ    $0x08, CX
+	JZ      done
+	PCALIGN $0x40
+
+loop:
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y0
+	VMOVUPS 64(AX), Y0
+	VMOVUPS 96(AX), Y0
+	VMOVUPS 128(AX), Y0
+	VMOVUPS 160(AX), Y0
+	VMOVUPS 192(AX), Y0
+	VMOVUPS 224(AX), Y0
+	VMOVUPS 256(AX), Y0
+	VMOVUPS 288(AX), Y0
+	VMOVUPS 320(AX), Y0
+	VMOVUPS 352(AX), Y0
+	VMOVUPS 384(AX), Y0
+	VMOVUPS 416(AX), Y0
+	VMOVUPS 448(AX), Y0
+	VMOVUPS 480(AX), Y0
+	VMOVUPS 512(AX), Y0
+	VMOVUPS 544(AX), Y0
+	VMOVUPS 576(AX), Y0
+	VMOVUPS 608(AX), Y0
+	VMOVUPS 640(AX), Y0
+	VMOVUPS 672(AX), Y0
+	VMOVUPS 704(AX), Y0
+	VMOVUPS 736(AX), Y0
+	VMOVUPS 768(AX), Y0
+	VMOVUPS 800(AX), Y0
+	VMOVUPS 832(AX), Y0
+	VMOVUPS 864(AX), Y0
+	VMOVUPS 896(AX), Y0
+	VMOVUPS 928(AX), Y0
+	VMOVUPS 960(AX), Y0
+	VMOVUPS 992(AX), Y0
+	ADDQ    $0x00000400, AX
+	DECQ    CX
+	JNZ     loop
+
+done:
 	VZEROUPPER
 	RET

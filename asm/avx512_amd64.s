@@ -19974,16 +19974,16 @@ keys16:
 	VUNPCKLPD   Z17, Z15, Z16
 	VUNPCKHPD   Z17, Z15, Z15
 	VSHUFF32X4  $0x44, Z10, Z6, Z17
-	VSHUFF32X4  $0x44, Z18, Z14, Z25
-	VSHUFF32X4  $0x88, Z25, Z17, Z26
-	VSHUFF32X4  $0xdd, Z25, Z17, Z17
+	VSHUFF32X4  $0x44, Z18, Z14, Z21
+	VSHUFF32X4  $0x88, Z21, Z17, Z22
+	VSHUFF32X4  $0xdd, Z21, Z17, Z17
 	VSHUFF32X4  $0xee, Z10, Z6, Z6
 	VSHUFF32X4  $0xee, Z18, Z14, Z10
 	VSHUFF32X4  $0x88, Z10, Z6, Z14
 	VSHUFF32X4  $0xdd, Z10, Z6, Z6
 	VSHUFF32X4  $0x44, Z5, Z4, Z10
 	VSHUFF32X4  $0x44, Z13, Z9, Z18
-	VSHUFF32X4  $0x88, Z18, Z10, Z25
+	VSHUFF32X4  $0x88, Z18, Z10, Z21
 	VSHUFF32X4  $0xdd, Z18, Z10, Z10
 	VSHUFF32X4  $0xee, Z5, Z4, Z4
 	VSHUFF32X4  $0xee, Z13, Z9, Z5
@@ -20005,15 +20005,15 @@ keys16:
 	VSHUFF32X4  $0xee, Z15, Z11, Z7
 	VSHUFF32X4  $0x88, Z7, Z3, Z11
 	VSHUFF32X4  $0xdd, Z7, Z3, Z3
-	VCMPPS      $0x04, Z1, Z26, K1
-	VFMADD213PS (R9), Z0, K1, Z26
-	VMOVUPS     Z26, (R9)
-	VMAXPS      Z2, Z26, Z2
+	VCMPPS      $0x04, Z1, Z22, K1
+	VFMADD213PS (R9), Z0, K1, Z22
+	VMOVUPS     Z22, (R9)
+	VMAXPS      Z2, Z22, Z2
 	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z25, K1
-	VFMADD213PS (R9), Z0, K1, Z25
-	VMOVUPS     Z25, (R9)
-	VMAXPS      Z2, Z25, Z2
+	VCMPPS      $0x04, Z1, Z21, K1
+	VFMADD213PS (R9), Z0, K1, Z21
+	VMOVUPS     Z21, (R9)
+	VMAXPS      Z2, Z21, Z2
 	ADDQ        CX, R9
 	VCMPPS      $0x04, Z1, Z18, K1
 	VFMADD213PS (R9), Z0, K1, Z18
@@ -20097,47 +20097,57 @@ keys16done:
 
 keys4:
 	MOVQ         (BX), R12
-	VMOVUPS      (R10)(R12*4), X20
+	VMOVUPS      (R10)(R12*4), X3
 	MOVQ         32(BX), R12
-	VINSERTF32X4 $0x01, (R10)(R12*4), Z20, Z20
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z3, Z3
 	MOVQ         64(BX), R12
-	VINSERTF32X4 $0x02, (R10)(R12*4), Z20, Z20
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z3, Z3
 	MOVQ         96(BX), R12
-	VINSERTF32X4 $0x03, (R10)(R12*4), Z20, Z20
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z3, Z3
 	MOVQ         8(BX), R12
-	VMOVUPS      (R10)(R12*4), X21
+	VMOVUPS      (R10)(R12*4), X4
 	MOVQ         40(BX), R12
-	VINSERTF32X4 $0x01, (R10)(R12*4), Z21, Z21
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z4, Z4
 	MOVQ         72(BX), R12
-	VINSERTF32X4 $0x02, (R10)(R12*4), Z21, Z21
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z4, Z4
 	MOVQ         104(BX), R12
-	VINSERTF32X4 $0x03, (R10)(R12*4), Z21, Z21
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z4, Z4
 	MOVQ         16(BX), R12
-	VMOVUPS      (R10)(R12*4), X22
+	VMOVUPS      (R10)(R12*4), X5
 	MOVQ         48(BX), R12
-	VINSERTF32X4 $0x01, (R10)(R12*4), Z22, Z22
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z5, Z5
 	MOVQ         80(BX), R12
-	VINSERTF32X4 $0x02, (R10)(R12*4), Z22, Z22
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z5, Z5
 	MOVQ         112(BX), R12
-	VINSERTF32X4 $0x03, (R10)(R12*4), Z22, Z22
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z5, Z5
 	MOVQ         24(BX), R12
-	VMOVUPS      (R10)(R12*4), X23
+	VMOVUPS      (R10)(R12*4), X6
 	MOVQ         56(BX), R12
-	VINSERTF32X4 $0x01, (R10)(R12*4), Z23, Z23
+	VINSERTF32X4 $0x01, (R10)(R12*4), Z6, Z6
 	MOVQ         88(BX), R12
-	VINSERTF32X4 $0x02, (R10)(R12*4), Z23, Z23
+	VINSERTF32X4 $0x02, (R10)(R12*4), Z6, Z6
 	MOVQ         120(BX), R12
-	VINSERTF32X4 $0x03, (R10)(R12*4), Z23, Z23
+	VINSERTF32X4 $0x03, (R10)(R12*4), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Z21, Z20, Z3
-	VUNPCKHPS   Z21, Z20, Z4
-	VUNPCKLPS   Z23, Z22, Z5
-	VUNPCKHPS   Z23, Z22, Z6
+	VUNPCKLPS   Z4, Z3, Z7
+	VUNPCKHPS   Z4, Z3, Z3
+	VUNPCKLPS   Z6, Z5, Z4
+	VUNPCKHPS   Z6, Z5, Z5
+	VUNPCKLPD   Z4, Z7, Z6
+	VUNPCKHPD   Z4, Z7, Z4
 	VUNPCKLPD   Z5, Z3, Z7
 	VUNPCKHPD   Z5, Z3, Z3
-	VUNPCKLPD   Z6, Z4, Z5
-	VUNPCKHPD   Z6, Z4, Z4
+	VCMPPS      $0x04, Z1, Z6, K1
+	VFMADD213PS (R9), Z0, K1, Z6
+	VMOVUPS     Z6, (R9)
+	VMAXPS      Z2, Z6, Z2
+	ADDQ        CX, R9
+	VCMPPS      $0x04, Z1, Z4, K1
+	VFMADD213PS (R9), Z0, K1, Z4
+	VMOVUPS     Z4, (R9)
+	VMAXPS      Z2, Z4, Z2
+	ADDQ        CX, R9
 	VCMPPS      $0x04, Z1, Z7, K1
 	VFMADD213PS (R9), Z0, K1, Z7
 	VMOVUPS     Z7, (R9)
@@ -20147,16 +20157,6 @@ keys4:
 	VFMADD213PS (R9), Z0, K1, Z3
 	VMOVUPS     Z3, (R9)
 	VMAXPS      Z2, Z3, Z2
-	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z5, K1
-	VFMADD213PS (R9), Z0, K1, Z5
-	VMOVUPS     Z5, (R9)
-	VMAXPS      Z2, Z5, Z2
-	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z4, K1
-	VFMADD213PS (R9), Z0, K1, Z4
-	VMOVUPS     Z4, (R9)
-	VMAXPS      Z2, Z4, Z2
 	ADDQ        CX, R9
 	ADDQ        $0x10, R10
 	SUBQ        $0x00000004, R11
@@ -20168,13 +20168,13 @@ keys4done:
 
 one:
 	MOVQ         (BX), R12
-	VMOVSS       (R10)(R12*4), X24
+	VMOVSS       (R10)(R12*4), X20
 	MOVQ         8(BX), R12
-	VINSERTPS    $0x10, (R10)(R12*4), X24, X24
+	VINSERTPS    $0x10, (R10)(R12*4), X20, X20
 	MOVQ         16(BX), R12
-	VINSERTPS    $0x20, (R10)(R12*4), X24, X24
+	VINSERTPS    $0x20, (R10)(R12*4), X20, X20
 	MOVQ         24(BX), R12
-	VINSERTPS    $0x30, (R10)(R12*4), X24, X24
+	VINSERTPS    $0x30, (R10)(R12*4), X20, X20
 	MOVQ         32(BX), R12
 	VMOVSS       (R10)(R12*4), X3
 	MOVQ         40(BX), R12
@@ -20183,7 +20183,7 @@ one:
 	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
 	MOVQ         56(BX), R12
 	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
-	VINSERTF32X4 $0x01, X3, Z24, Z24
+	VINSERTF32X4 $0x01, X3, Z20, Z20
 	MOVQ         64(BX), R12
 	VMOVSS       (R10)(R12*4), X3
 	MOVQ         72(BX), R12
@@ -20192,7 +20192,7 @@ one:
 	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
 	MOVQ         88(BX), R12
 	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
-	VINSERTF32X4 $0x02, X3, Z24, Z24
+	VINSERTF32X4 $0x02, X3, Z20, Z20
 	MOVQ         96(BX), R12
 	VMOVSS       (R10)(R12*4), X3
 	MOVQ         104(BX), R12
@@ -20201,11 +20201,11 @@ one:
 	VINSERTPS    $0x20, (R10)(R12*4), X3, X3
 	MOVQ         120(BX), R12
 	VINSERTPS    $0x30, (R10)(R12*4), X3, X3
-	VINSERTF32X4 $0x03, X3, Z24, Z24
-	VCMPPS       $0x04, Z1, Z24, K1
-	VFMADD213PS  (R9), Z0, K1, Z24
-	VMOVUPS      Z24, (R9)
-	VMAXPS       Z2, Z24, Z2
+	VINSERTF32X4 $0x03, X3, Z20, Z20
+	VCMPPS       $0x04, Z1, Z20, K1
+	VFMADD213PS  (R9), Z0, K1, Z20
+	VMOVUPS      Z20, (R9)
+	VMAXPS       Z2, Z20, Z2
 	ADDQ         CX, R9
 	ADDQ         $0x04, R10
 	DECQ         R11
@@ -20313,124 +20313,124 @@ hidestep:
 	VPADDB       Z0, Z10, Z10
 	MOVQ         R9, R12
 	VPUNPCKLBW   Z9, Z7, Z11
-	VPUNPCKHBW   Z9, Z7, Z12
-	VPUNPCKLBW   Z10, Z8, Z13
-	VPUNPCKHBW   Z10, Z8, Z14
-	VPUNPCKLBW   Z13, Z11, Z15
-	VPUNPCKHBW   Z13, Z11, Z11
-	VPUNPCKLBW   Z14, Z12, Z13
-	VPUNPCKHBW   Z14, Z12, Z12
-	VPSHUFB      Z2, Z15, Z14
-	VMOVUPS      (R12), Z16
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z16, K1, Z16
-	VMOVUPS      Z16, (R12)
-	VMAXPS       Z6, Z16, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z3, Z15, Z14
-	VMOVUPS      (R12), Z16
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z16, K1, Z16
-	VMOVUPS      Z16, (R12)
-	VMAXPS       Z6, Z16, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z4, Z15, Z14
-	VMOVUPS      (R12), Z16
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z16, K1, Z16
-	VMOVUPS      Z16, (R12)
-	VMAXPS       Z6, Z16, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z5, Z15, Z14
-	VMOVUPS      (R12), Z15
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z15, K1, Z15
-	VMOVUPS      Z15, (R12)
-	VMAXPS       Z6, Z15, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z2, Z11, Z14
-	VMOVUPS      (R12), Z15
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z15, K1, Z15
-	VMOVUPS      Z15, (R12)
-	VMAXPS       Z6, Z15, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z3, Z11, Z14
-	VMOVUPS      (R12), Z15
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z15, K1, Z15
-	VMOVUPS      Z15, (R12)
-	VMAXPS       Z6, Z15, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z4, Z11, Z14
-	VMOVUPS      (R12), Z15
-	VPMOVD2M     Z14, K1
-	VBLENDMPS    Z1, Z15, K1, Z15
-	VMOVUPS      Z15, (R12)
-	VMAXPS       Z6, Z15, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z5, Z11, Z11
-	VMOVUPS      (R12), Z14
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z14, K1, Z14
-	VMOVUPS      Z14, (R12)
-	VMAXPS       Z6, Z14, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z2, Z13, Z11
-	VMOVUPS      (R12), Z14
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z14, K1, Z14
-	VMOVUPS      Z14, (R12)
-	VMAXPS       Z6, Z14, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z3, Z13, Z11
-	VMOVUPS      (R12), Z14
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z14, K1, Z14
-	VMOVUPS      Z14, (R12)
-	VMAXPS       Z6, Z14, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z4, Z13, Z11
-	VMOVUPS      (R12), Z14
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z14, K1, Z14
-	VMOVUPS      Z14, (R12)
-	VMAXPS       Z6, Z14, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z5, Z13, Z11
-	VMOVUPS      (R12), Z13
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z13, K1, Z13
-	VMOVUPS      Z13, (R12)
-	VMAXPS       Z6, Z13, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z2, Z12, Z11
-	VMOVUPS      (R12), Z13
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z13, K1, Z13
-	VMOVUPS      Z13, (R12)
-	VMAXPS       Z6, Z13, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z3, Z12, Z11
-	VMOVUPS      (R12), Z13
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z13, K1, Z13
-	VMOVUPS      Z13, (R12)
-	VMAXPS       Z6, Z13, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z4, Z12, Z11
-	VMOVUPS      (R12), Z13
-	VPMOVD2M     Z11, K1
-	VBLENDMPS    Z1, Z13, K1, Z13
-	VMOVUPS      Z13, (R12)
-	VMAXPS       Z6, Z13, Z6
-	ADDQ         CX, R12
-	VPSHUFB      Z5, Z12, Z11
+	VPUNPCKHBW   Z9, Z7, Z7
+	VPUNPCKLBW   Z10, Z8, Z9
+	VPUNPCKHBW   Z10, Z8, Z8
+	VPUNPCKLBW   Z9, Z11, Z10
+	VPUNPCKHBW   Z9, Z11, Z9
+	VPUNPCKLBW   Z8, Z7, Z11
+	VPUNPCKHBW   Z8, Z7, Z7
+	VPSHUFB      Z2, Z10, Z8
 	VMOVUPS      (R12), Z12
-	VPMOVD2M     Z11, K1
+	VPMOVD2M     Z8, K1
 	VBLENDMPS    Z1, Z12, K1, Z12
 	VMOVUPS      Z12, (R12)
 	VMAXPS       Z6, Z12, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z10, Z8
+	VMOVUPS      (R12), Z12
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z12, K1, Z12
+	VMOVUPS      Z12, (R12)
+	VMAXPS       Z6, Z12, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z10, Z8
+	VMOVUPS      (R12), Z12
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z12, K1, Z12
+	VMOVUPS      Z12, (R12)
+	VMAXPS       Z6, Z12, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z10, Z8
+	VMOVUPS      (R12), Z10
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z10, K1, Z10
+	VMOVUPS      Z10, (R12)
+	VMAXPS       Z6, Z10, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z9, Z8
+	VMOVUPS      (R12), Z10
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z10, K1, Z10
+	VMOVUPS      Z10, (R12)
+	VMAXPS       Z6, Z10, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z9, Z8
+	VMOVUPS      (R12), Z10
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z10, K1, Z10
+	VMOVUPS      Z10, (R12)
+	VMAXPS       Z6, Z10, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z9, Z8
+	VMOVUPS      (R12), Z10
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z10, K1, Z10
+	VMOVUPS      Z10, (R12)
+	VMAXPS       Z6, Z10, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z9, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z11, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z11, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z11, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z11, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z2, Z7, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z3, Z7, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z4, Z7, Z8
+	VMOVUPS      (R12), Z9
+	VPMOVD2M     Z8, K1
+	VBLENDMPS    Z1, Z9, K1, Z9
+	VMOVUPS      Z9, (R12)
+	VMAXPS       Z6, Z9, Z6
+	ADDQ         CX, R12
+	VPSHUFB      Z5, Z7, Z7
+	VMOVUPS      (R12), Z8
+	VPMOVD2M     Z7, K1
+	VBLENDMPS    Z1, Z8, K1, Z8
+	VMOVUPS      Z8, (R12)
+	VMAXPS       Z6, Z8, Z6
 	ADDQ         CX, R12
 	SUBQ         $0x00000010, R11
 	JZ           hidedone
@@ -20503,12 +20503,12 @@ one:
 	MOVQ      120(SI), R12
 	VPINSRB   $0x0f, (R10)(R12*1), X7, X7
 	VPADDB    X0, X7, X7
-	VPMOVSXBD X7, Z11
-	VMOVUPS   (R9), Z12
-	VPMOVD2M  Z11, K1
-	VBLENDMPS Z1, Z12, K1, Z12
-	VMOVUPS   Z12, (R9)
-	VMAXPS    Z6, Z12, Z6
+	VPMOVSXBD X7, Z7
+	VMOVUPS   (R9), Z8
+	VPMOVD2M  Z7, K1
+	VBLENDMPS Z1, Z8, K1, Z8
+	VMOVUPS   Z8, (R9)
+	VMAXPS    Z6, Z8, Z6
 	ADDQ      CX, R9
 	INCQ      R10
 	DECQ      R11
@@ -21406,24 +21406,24 @@ packstep:
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z5
-	VUNPCKHPS Z2, Z1, Z6
-	VUNPCKLPS Z4, Z3, Z7
-	VUNPCKHPS Z4, Z3, Z8
-	VUNPCKLPD Z7, Z5, Z9
-	VUNPCKHPD Z7, Z5, Z5
-	VUNPCKLPD Z8, Z6, Z7
-	VUNPCKHPD Z8, Z6, Z6
-	VMULPS    Z0, Z9, Z9
-	VMOVUPS   Z9, (R11)
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z4, Z3, Z2
+	VUNPCKHPS Z4, Z3, Z3
+	VUNPCKLPD Z2, Z5, Z4
+	VUNPCKHPD Z2, Z5, Z2
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VMULPS    Z0, Z4, Z4
+	VMOVUPS   Z4, (R11)
+	ADDQ      CX, R11
+	VMULPS    Z0, Z2, Z2
+	VMOVUPS   Z2, (R11)
 	ADDQ      CX, R11
 	VMULPS    Z0, Z5, Z5
 	VMOVUPS   Z5, (R11)
 	ADDQ      CX, R11
-	VMULPS    Z0, Z7, Z7
-	VMOVUPS   Z7, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z6, Z6
-	VMOVUPS   Z6, (R11)
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, (R11)
 	SUBQ      $0x00000004, R10
 	JZ        packdone
 	CMPQ      R10, $0x00000004
@@ -21870,6 +21870,5583 @@ finite:
 	CMPQ R10, R9
 	JL   lane
 	JMP  done
+
+// func FewScoresAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewScoresAVX512(SB), NOSPLIT, $0-152
+	MOVQ ldk+48(FP), AX
+	SHLQ $0x02, AX
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ s_base+0(FP), SI
+	MOVQ max_len+112(FP), DI
+	SHLQ $0x02, DI
+	MOVQ k_base+24(FP), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	LEAQ (R11)(AX*1), R12
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R13
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  DI, BX
+	IMULQ CX, BX
+	ADDQ  BX, SI
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	ADDQ  BX, R11
+	ADDQ  BX, R12
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	XORQ R8, R8
+
+	// A group of queries, the largest there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ R8, CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	VXORPS  Z0, Z0, Z0
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	VMOVUPS      (R9), Y1
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z1, Z1
+	VMOVUPS      (R10), Y2
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z2, Z2
+	VMOVUPS      (R11), Y3
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z3, Z3
+	VMOVUPS      (R12), Y4
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      (R9)(AX*2), Y3
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z3, Z3
+	VMOVUPS      (R10)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z6, Z6
+	VMOVUPS      (R11)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z7, Z7
+	VMOVUPS      (R12)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(DI*1), Z1, Z0
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group1step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group1store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y1
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z1, Z1
+	VMOVUPS          -32(R10), Y2
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z2, Z2
+	VMOVUPS          -32(R11), Y3
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z3, Z3
+	VMOVUPS          -32(R12), Y4
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      -32(R9)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z3, Z3
+	VMOVUPS      -32(R10)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z6, Z6
+	VMOVUPS      -32(R11)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z7, Z7
+	VMOVUPS      -32(R12)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z7
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	CMPQ             CX, $0x07
+	JL               group1skip00
+	VFMADD231PS.BCST (R14), Z4, Z0
+	ADDQ             DI, R14
+
+group1skip00:
+	CMPQ             CX, $0x06
+	JL               group1skip01
+	VFMADD231PS.BCST (R14), Z2, Z0
+	ADDQ             DI, R14
+
+group1skip01:
+	CMPQ             CX, $0x05
+	JL               group1skip02
+	VFMADD231PS.BCST (R14), Z5, Z0
+	ADDQ             DI, R14
+
+group1skip02:
+	CMPQ             CX, $0x04
+	JL               group1skip03
+	VFMADD231PS.BCST (R14), Z7, Z0
+	ADDQ             DI, R14
+
+group1skip03:
+	CMPQ             CX, $0x03
+	JL               group1skip04
+	VFMADD231PS.BCST (R14), Z6, Z0
+	ADDQ             DI, R14
+
+group1skip04:
+	CMPQ             CX, $0x02
+	JL               group1skip05
+	VFMADD231PS.BCST (R14), Z8, Z0
+	ADDQ             DI, R14
+
+group1skip05:
+	CMPQ             CX, $0x01
+	JL               group1skip06
+	VFMADD231PS.BCST (R14), Z1, Z0
+	ADDQ             DI, R14
+
+group1skip06:
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	VMOVUPS      (R9), Y2
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
+	VMOVUPS      (R10), Y3
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z3, Z3
+	VMOVUPS      (R11), Y4
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z4, Z4
+	VMOVUPS      (R12), Y5
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (R9)(AX*2), Y4
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z4, Z4
+	VMOVUPS      (R10)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z7, Z7
+	VMOVUPS      (R11)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z8, Z8
+	VMOVUPS      (R12)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST (R14)(DI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z2, Z1
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group2step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group2store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y2
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z2, Z2
+	VMOVUPS          -32(R10), Y3
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z3, Z3
+	VMOVUPS          -32(R11), Y4
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z4, Z4
+	VMOVUPS          -32(R12), Y5
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(R9)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z4, Z4
+	VMOVUPS      -32(R10)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z7, Z7
+	VMOVUPS      -32(R11)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z8, Z8
+	VMOVUPS      -32(R12)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	CMPQ             CX, $0x07
+	JL               group2skip00
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	ADDQ             DI, R14
+
+group2skip00:
+	CMPQ             CX, $0x06
+	JL               group2skip01
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	ADDQ             DI, R14
+
+group2skip01:
+	CMPQ             CX, $0x05
+	JL               group2skip02
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	ADDQ             DI, R14
+
+group2skip02:
+	CMPQ             CX, $0x04
+	JL               group2skip03
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	ADDQ             DI, R14
+
+group2skip03:
+	CMPQ             CX, $0x03
+	JL               group2skip04
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	ADDQ             DI, R14
+
+group2skip04:
+	CMPQ             CX, $0x02
+	JL               group2skip05
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	ADDQ             DI, R14
+
+group2skip05:
+	CMPQ             CX, $0x01
+	JL               group2skip06
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST 4(R14), Z2, Z1
+	ADDQ             DI, R14
+
+group2skip06:
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+	VMOVUPS      (R11), Y5
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z5, Z5
+	VMOVUPS      (R12), Y6
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (R9)(AX*2), Y5
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z5, Z5
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z8, Z8
+	VMOVUPS      (R11)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z9, Z9
+	VMOVUPS      (R12)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z3, Z2
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group3step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group3store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y3
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS          -32(R10), Y4
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
+	VMOVUPS          -32(R11), Y5
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z5, Z5
+	VMOVUPS          -32(R12), Y6
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      -32(R9)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z5, Z5
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z8, Z8
+	VMOVUPS      -32(R11)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z9, Z9
+	VMOVUPS      -32(R12)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	CMPQ             CX, $0x07
+	JL               group3skip00
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	ADDQ             DI, R14
+
+group3skip00:
+	CMPQ             CX, $0x06
+	JL               group3skip01
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	ADDQ             DI, R14
+
+group3skip01:
+	CMPQ             CX, $0x05
+	JL               group3skip02
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	ADDQ             DI, R14
+
+group3skip02:
+	CMPQ             CX, $0x04
+	JL               group3skip03
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	ADDQ             DI, R14
+
+group3skip03:
+	CMPQ             CX, $0x03
+	JL               group3skip04
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	ADDQ             DI, R14
+
+group3skip04:
+	CMPQ             CX, $0x02
+	JL               group3skip05
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	ADDQ             DI, R14
+
+group3skip05:
+	CMPQ             CX, $0x01
+	JL               group3skip06
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST 8(R14), Z3, Z2
+	ADDQ             DI, R14
+
+group3skip06:
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+	VMOVUPS      (R11), Y6
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z6, Z6
+	VMOVUPS      (R12), Y7
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (R9)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z6, Z6
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z9, Z9
+	VMOVUPS      (R11)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z10, Z10
+	VMOVUPS      (R12)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z4, Z3
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group4step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group4store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y4
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS          -32(R10), Y5
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
+	VMOVUPS          -32(R11), Y6
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z6, Z6
+	VMOVUPS          -32(R12), Y7
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(R9)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z6, Z6
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z9, Z9
+	VMOVUPS      -32(R11)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z10, Z10
+	VMOVUPS      -32(R12)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	CMPQ             CX, $0x07
+	JL               group4skip00
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	ADDQ             DI, R14
+
+group4skip00:
+	CMPQ             CX, $0x06
+	JL               group4skip01
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	ADDQ             DI, R14
+
+group4skip01:
+	CMPQ             CX, $0x05
+	JL               group4skip02
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	ADDQ             DI, R14
+
+group4skip02:
+	CMPQ             CX, $0x04
+	JL               group4skip03
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	ADDQ             DI, R14
+
+group4skip03:
+	CMPQ             CX, $0x03
+	JL               group4skip04
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	ADDQ             DI, R14
+
+group4skip04:
+	CMPQ             CX, $0x02
+	JL               group4skip05
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	ADDQ             DI, R14
+
+group4skip05:
+	CMPQ             CX, $0x01
+	JL               group4skip06
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST 12(R14), Z4, Z3
+	ADDQ             DI, R14
+
+group4skip06:
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+	VMOVUPS      (R11), Y7
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z7, Z7
+	VMOVUPS      (R12), Y8
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z10, Z10
+	VMOVUPS      (R11)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z11, Z11
+	VMOVUPS      (R12)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z5, Z4
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group5step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group5store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y5
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS          -32(R10), Y6
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
+	VMOVUPS          -32(R11), Y7
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z7, Z7
+	VMOVUPS          -32(R12), Y8
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z10, Z10
+	VMOVUPS      -32(R11)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z11, Z11
+	VMOVUPS      -32(R12)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	CMPQ             CX, $0x07
+	JL               group5skip00
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	ADDQ             DI, R14
+
+group5skip00:
+	CMPQ             CX, $0x06
+	JL               group5skip01
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	ADDQ             DI, R14
+
+group5skip01:
+	CMPQ             CX, $0x05
+	JL               group5skip02
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	ADDQ             DI, R14
+
+group5skip02:
+	CMPQ             CX, $0x04
+	JL               group5skip03
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	ADDQ             DI, R14
+
+group5skip03:
+	CMPQ             CX, $0x03
+	JL               group5skip04
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	ADDQ             DI, R14
+
+group5skip04:
+	CMPQ             CX, $0x02
+	JL               group5skip05
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	ADDQ             DI, R14
+
+group5skip05:
+	CMPQ             CX, $0x01
+	JL               group5skip06
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST 16(R14), Z5, Z4
+	ADDQ             DI, R14
+
+group5skip06:
+group5store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+	VMOVUPS      (R11), Y8
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z8, Z8
+	VMOVUPS      (R12), Y9
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z11, Z11
+	VMOVUPS      (R11)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z12, Z12
+	VMOVUPS      (R12)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z6, Z5
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group6step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group6store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y6
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS          -32(R10), Y7
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
+	VMOVUPS          -32(R11), Y8
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z8, Z8
+	VMOVUPS          -32(R12), Y9
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z11, Z11
+	VMOVUPS      -32(R11)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z12, Z12
+	VMOVUPS      -32(R12)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	CMPQ             CX, $0x07
+	JL               group6skip00
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	ADDQ             DI, R14
+
+group6skip00:
+	CMPQ             CX, $0x06
+	JL               group6skip01
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	ADDQ             DI, R14
+
+group6skip01:
+	CMPQ             CX, $0x05
+	JL               group6skip02
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	ADDQ             DI, R14
+
+group6skip02:
+	CMPQ             CX, $0x04
+	JL               group6skip03
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	ADDQ             DI, R14
+
+group6skip03:
+	CMPQ             CX, $0x03
+	JL               group6skip04
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	ADDQ             DI, R14
+
+group6skip04:
+	CMPQ             CX, $0x02
+	JL               group6skip05
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	ADDQ             DI, R14
+
+group6skip05:
+	CMPQ             CX, $0x01
+	JL               group6skip06
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST 20(R14), Z6, Z5
+	ADDQ             DI, R14
+
+group6skip06:
+group6store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+	VMOVUPS      (R11), Y9
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z9, Z9
+	VMOVUPS      (R12), Y10
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z12, Z12
+	VMOVUPS      (R11)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z13, Z13
+	VMOVUPS      (R12)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z12, Z6
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z7, Z6
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group7step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group7store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y7
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS          -32(R10), Y8
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
+	VMOVUPS          -32(R11), Y9
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z9, Z9
+	VMOVUPS          -32(R12), Y10
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z12, Z12
+	VMOVUPS      -32(R11)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z13, Z13
+	VMOVUPS      -32(R12)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	CMPQ             CX, $0x07
+	JL               group7skip00
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	ADDQ             DI, R14
+
+group7skip00:
+	CMPQ             CX, $0x06
+	JL               group7skip01
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	ADDQ             DI, R14
+
+group7skip01:
+	CMPQ             CX, $0x05
+	JL               group7skip02
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	ADDQ             DI, R14
+
+group7skip02:
+	CMPQ             CX, $0x04
+	JL               group7skip03
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	ADDQ             DI, R14
+
+group7skip03:
+	CMPQ             CX, $0x03
+	JL               group7skip04
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	ADDQ             DI, R14
+
+group7skip04:
+	CMPQ             CX, $0x02
+	JL               group7skip05
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	ADDQ             DI, R14
+
+group7skip05:
+	CMPQ             CX, $0x01
+	JL               group7skip06
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST 24(R14), Z7, Z6
+	ADDQ             DI, R14
+
+group7skip06:
+group7store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (R9)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+	VMOVUPS      (R11), Y10
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z10, Z10
+	VMOVUPS      (R12), Y11
+	VINSERTF64X4 $0x01, (R12)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z13, Z13
+	VMOVUPS      (R11)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R11)(R13*1), Z14, Z14
+	VMOVUPS      (R12)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R12)(R13*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z12, Z7
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z13, Z7
+	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z1
+	VFMADD231PS.BCST 8(R14), Z16, Z2
+	VFMADD231PS.BCST 12(R14), Z16, Z3
+	VFMADD231PS.BCST 16(R14), Z16, Z4
+	VFMADD231PS.BCST 20(R14), Z16, Z5
+	VFMADD231PS.BCST 24(R14), Z16, Z6
+	VFMADD231PS.BCST 28(R14), Z16, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z8, Z7
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	ADDQ             $0x20, R11
+	ADDQ             $0x20, R12
+	CMPQ             R9, k_len+32(FP)
+	JNE              group8step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               group8store
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	LEAQ             (R11)(CX*4), R11
+	LEAQ             (R12)(CX*4), R12
+	VMOVUPS          -32(R9), Y8
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS          -32(R10), Y9
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
+	VMOVUPS          -32(R11), Y10
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z10, Z10
+	VMOVUPS          -32(R12), Y11
+	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z13, Z13
+	VMOVUPS      -32(R11)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z14, Z14
+	VMOVUPS      -32(R12)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	CMPQ             CX, $0x07
+	JL               group8skip00
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	ADDQ             DI, R14
+
+group8skip00:
+	CMPQ             CX, $0x06
+	JL               group8skip01
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	ADDQ             DI, R14
+
+group8skip01:
+	CMPQ             CX, $0x05
+	JL               group8skip02
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	VFMADD231PS.BCST 28(R14), Z12, Z7
+	ADDQ             DI, R14
+
+group8skip02:
+	CMPQ             CX, $0x04
+	JL               group8skip03
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	ADDQ             DI, R14
+
+group8skip03:
+	CMPQ             CX, $0x03
+	JL               group8skip04
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST 28(R14), Z13, Z7
+	ADDQ             DI, R14
+
+group8skip04:
+	CMPQ             CX, $0x02
+	JL               group8skip05
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	ADDQ             DI, R14
+
+group8skip05:
+	CMPQ             CX, $0x01
+	JL               group8skip06
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST 28(R14), Z8, Z7
+	ADDQ             DI, R14
+
+group8skip06:
+group8store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	LEAQ          (SI)(R8*4), CX
+	LEAQ          (BX)(R8*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+80(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, R9
+	SUBQ CX, R10
+	SUBQ CX, R11
+	SUBQ CX, R12
+	CMPQ R8, n+80(FP)
+	JL   group
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	LEAQ (R12)(AX*4), R12
+	MOVQ DI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewValuesAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
+TEXT ·FewValuesAVX512(SB), NOSPLIT, $0-152
+	MOVQ ldv+56(FP), AX
+	SHLQ $0x02, AX
+	MOVQ dv+112(FP), CX
+	SHLQ $0x02, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), R12
+	CMPQ R12, $0x10
+	JLE  short
+	MOVQ $+16, R12
+
+short:
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R14
+	XORQ R13, R13
+
+line:
+	SUBQ $0x10, R14
+	JL   lineend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R15, R9
+	CMPQ R9, $0x08
+	JGE  linegroup8
+	CMPQ R9, $0x07
+	JGE  linegroup7
+	CMPQ R9, $0x06
+	JGE  linegroup6
+	CMPQ R9, $0x05
+	JGE  linegroup5
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Z0, Z0, Z0
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R15, R10
+	ADDQ    R10, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+
+linegroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup1last
+	PCALIGN $0x40
+
+linegroup1two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1two
+
+linegroup1last:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R15, R10
+	ADDQ    R10, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R15
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+
+linegroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup2last
+	PCALIGN $0x40
+
+linegroup2two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2two
+
+linegroup2last:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R15
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+
+linegroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup3last
+	PCALIGN $0x40
+
+linegroup3two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3two
+
+linegroup3last:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R15
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+
+linegroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup4last
+	PCALIGN $0x40
+
+linegroup4two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4two
+
+linegroup4last:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R15
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+
+linegroup5zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup5last
+	PCALIGN $0x40
+
+linegroup5two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup5ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup5ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup5two
+
+linegroup5last:
+	ADDQ             $0x02, R11
+	JZ               linegroup5store
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup5store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R15
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+
+linegroup6zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup6last
+	PCALIGN $0x40
+
+linegroup6two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup6ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup6ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup6two
+
+linegroup6last:
+	ADDQ             $0x02, R11
+	JZ               linegroup6store
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup6store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R15
+	JMP     linenext
+
+	// 16 columns of 7 queries.
+linegroup7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	CMPB    load+120(FP), $0x00
+	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+
+linegroup7zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup7last
+	PCALIGN $0x40
+
+linegroup7two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup7ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup7ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup7two
+
+linegroup7last:
+	ADDQ             $0x02, R11
+	JZ               linegroup7store
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup7store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R15
+	JMP     linenext
+
+	// 16 columns of 8 queries.
+linegroup8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z7
+
+linegroup8zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      linegroup8last
+	PCALIGN $0x40
+
+linegroup8two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup8ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8two
+
+linegroup8last:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup8store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R15, R11
+	ADDQ    R11, R9
+	ADDQ    R13, R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x08, R15
+
+linenext:
+	CMPQ R15, n+96(FP)
+	JL   linegroup
+	ADDQ $0x40, R13
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R14
+
+four:
+	SUBQ $0x04, R14
+	JL   fourend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+fourgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R15, CX
+	CMPQ CX, $0x08
+	JGE  fourgroup8
+	CMPQ CX, $0x07
+	JGE  fourgroup7
+	CMPQ CX, $0x06
+	JGE  fourgroup6
+	CMPQ CX, $0x05
+	JGE  fourgroup5
+	CMPQ CX, $0x04
+	JGE  fourgroup4
+	CMPQ CX, $0x03
+	JGE  fourgroup3
+	CMPQ CX, $0x02
+	JGE  fourgroup2
+
+	// 4 columns of 1 queries.
+	VXORPS  X0, X0, X0
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup1zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R15, BX
+	ADDQ    BX, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+
+fourgroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup1last
+	PCALIGN $0x40
+
+fourgroup1two:
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup1two
+
+fourgroup1last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup1store
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup1store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R15, BX
+	ADDQ    BX, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    $0x01, R15
+	JMP     fournext
+
+	// 4 columns of 2 queries.
+fourgroup2:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup2zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+
+fourgroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup2last
+	PCALIGN $0x40
+
+fourgroup2two:
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup2two
+
+fourgroup2last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup2store
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup2store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    $0x02, R15
+	JMP     fournext
+
+	// 4 columns of 3 queries.
+fourgroup3:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup3zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+
+fourgroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup3last
+	PCALIGN $0x40
+
+fourgroup3two:
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup3two
+
+fourgroup3last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup3store
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup3store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    $0x03, R15
+	JMP     fournext
+
+	// 4 columns of 4 queries.
+fourgroup4:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup4zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+
+fourgroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup4last
+	PCALIGN $0x40
+
+fourgroup4two:
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup4two
+
+fourgroup4last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup4store
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup4store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    $0x04, R15
+	JMP     fournext
+
+	// 4 columns of 5 queries.
+fourgroup5:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup5zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+
+fourgroup5zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup5last
+	PCALIGN $0x40
+
+fourgroup5two:
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup5two
+
+fourgroup5last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup5store
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup5store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    $0x05, R15
+	JMP     fournext
+
+	// 4 columns of 6 queries.
+fourgroup6:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup6zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+
+fourgroup6zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup6last
+	PCALIGN $0x40
+
+fourgroup6two:
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup6two
+
+fourgroup6last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup6store
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup6store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    $0x06, R15
+	JMP     fournext
+
+	// 4 columns of 7 queries.
+fourgroup7:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup7zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+	ADDQ    BX, CX
+	VMOVUPS (CX), X6
+
+fourgroup7zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup7last
+	PCALIGN $0x40
+
+fourgroup7two:
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup7two
+
+fourgroup7last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup7store
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup7store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X6, (CX)
+	ADDQ    $0x07, R15
+	JMP     fournext
+
+	// 4 columns of 8 queries.
+fourgroup8:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	VXORPS  X7, X7, X7
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup8zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+	ADDQ    BX, CX
+	VMOVUPS (CX), X6
+	ADDQ    BX, CX
+	VMOVUPS (CX), X7
+
+fourgroup8zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      fourgroup8last
+	PCALIGN $0x40
+
+fourgroup8two:
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup8two
+
+fourgroup8last:
+	ADDQ         $0x02, R11
+	JZ           fourgroup8store
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+
+fourgroup8store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R15, R9
+	ADDQ    R9, CX
+	ADDQ    R13, CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X6, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X7, (CX)
+	ADDQ    $0x08, R15
+
+fournext:
+	CMPQ R15, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x10, R13
+	JMP  four
+
+fourend:
+	ADDQ $0x04, R14
+
+single:
+	SUBQ $0x01, R14
+	JL   singleend
+	XORQ R15, R15
+
+	// A group of queries, the largest there is code for.
+singlegroup:
+	MOVQ n+96(FP), CX
+	SUBQ R15, CX
+	CMPQ CX, $0x08
+	JGE  singlegroup8
+	CMPQ CX, $0x07
+	JGE  singlegroup7
+	CMPQ CX, $0x06
+	JGE  singlegroup6
+	CMPQ CX, $0x05
+	JGE  singlegroup5
+	CMPQ CX, $0x04
+	JGE  singlegroup4
+	CMPQ CX, $0x03
+	JGE  singlegroup3
+	CMPQ CX, $0x02
+	JGE  singlegroup2
+
+	// 1 columns of 1 queries.
+	VXORPS X0, X0, X0
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup1zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R15, BX
+	ADDQ   BX, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+
+singlegroup1zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup1last
+	PCALIGN $0x40
+
+singlegroup1two:
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup1two
+
+singlegroup1last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup1store
+	VMOVSS      (R9), X1
+	VFMADD231SS (R10), X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup1store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R15, BX
+	ADDQ   BX, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   $0x01, R15
+	JMP    singlenext
+
+	// 1 columns of 2 queries.
+singlegroup2:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup2zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+
+singlegroup2zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup2last
+	PCALIGN $0x40
+
+singlegroup2two:
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup2two
+
+singlegroup2last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup2store
+	VMOVSS      (R9), X2
+	VFMADD231SS (R10), X2, X0
+	VFMADD231SS 4(R10), X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup2store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   $0x02, R15
+	JMP    singlenext
+
+	// 1 columns of 3 queries.
+singlegroup3:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup3zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+
+singlegroup3zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup3last
+	PCALIGN $0x40
+
+singlegroup3two:
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup3two
+
+singlegroup3last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup3store
+	VMOVSS      (R9), X3
+	VFMADD231SS (R10), X3, X0
+	VFMADD231SS 4(R10), X3, X1
+	VFMADD231SS 8(R10), X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup3store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   $0x03, R15
+	JMP    singlenext
+
+	// 1 columns of 4 queries.
+singlegroup4:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup4zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+
+singlegroup4zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup4last
+	PCALIGN $0x40
+
+singlegroup4two:
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup4two
+
+singlegroup4last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup4store
+	VMOVSS      (R9), X4
+	VFMADD231SS (R10), X4, X0
+	VFMADD231SS 4(R10), X4, X1
+	VFMADD231SS 8(R10), X4, X2
+	VFMADD231SS 12(R10), X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup4store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   $0x04, R15
+	JMP    singlenext
+
+	// 1 columns of 5 queries.
+singlegroup5:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup5zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+
+singlegroup5zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup5last
+	PCALIGN $0x40
+
+singlegroup5two:
+	VMOVSS      (R9), X5
+	VFMADD231SS (R10), X5, X0
+	VFMADD231SS 4(R10), X5, X1
+	VFMADD231SS 8(R10), X5, X2
+	VFMADD231SS 12(R10), X5, X3
+	VFMADD231SS 16(R10), X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X5
+	VFMADD231SS (R10), X5, X0
+	VFMADD231SS 4(R10), X5, X1
+	VFMADD231SS 8(R10), X5, X2
+	VFMADD231SS 12(R10), X5, X3
+	VFMADD231SS 16(R10), X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup5two
+
+singlegroup5last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup5store
+	VMOVSS      (R9), X5
+	VFMADD231SS (R10), X5, X0
+	VFMADD231SS 4(R10), X5, X1
+	VFMADD231SS 8(R10), X5, X2
+	VFMADD231SS 12(R10), X5, X3
+	VFMADD231SS 16(R10), X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup5store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   $0x05, R15
+	JMP    singlenext
+
+	// 1 columns of 6 queries.
+singlegroup6:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup6zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+
+singlegroup6zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup6last
+	PCALIGN $0x40
+
+singlegroup6two:
+	VMOVSS      (R9), X6
+	VFMADD231SS (R10), X6, X0
+	VFMADD231SS 4(R10), X6, X1
+	VFMADD231SS 8(R10), X6, X2
+	VFMADD231SS 12(R10), X6, X3
+	VFMADD231SS 16(R10), X6, X4
+	VFMADD231SS 20(R10), X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X6
+	VFMADD231SS (R10), X6, X0
+	VFMADD231SS 4(R10), X6, X1
+	VFMADD231SS 8(R10), X6, X2
+	VFMADD231SS 12(R10), X6, X3
+	VFMADD231SS 16(R10), X6, X4
+	VFMADD231SS 20(R10), X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup6two
+
+singlegroup6last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup6store
+	VMOVSS      (R9), X6
+	VFMADD231SS (R10), X6, X0
+	VFMADD231SS 4(R10), X6, X1
+	VFMADD231SS 8(R10), X6, X2
+	VFMADD231SS 12(R10), X6, X3
+	VFMADD231SS 16(R10), X6, X4
+	VFMADD231SS 20(R10), X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup6store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   $0x06, R15
+	JMP    singlenext
+
+	// 1 columns of 7 queries.
+singlegroup7:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup7zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+	ADDQ   BX, CX
+	VMOVSS (CX), X6
+
+singlegroup7zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup7last
+	PCALIGN $0x40
+
+singlegroup7two:
+	VMOVSS      (R9), X7
+	VFMADD231SS (R10), X7, X0
+	VFMADD231SS 4(R10), X7, X1
+	VFMADD231SS 8(R10), X7, X2
+	VFMADD231SS 12(R10), X7, X3
+	VFMADD231SS 16(R10), X7, X4
+	VFMADD231SS 20(R10), X7, X5
+	VFMADD231SS 24(R10), X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X7
+	VFMADD231SS (R10), X7, X0
+	VFMADD231SS 4(R10), X7, X1
+	VFMADD231SS 8(R10), X7, X2
+	VFMADD231SS 12(R10), X7, X3
+	VFMADD231SS 16(R10), X7, X4
+	VFMADD231SS 20(R10), X7, X5
+	VFMADD231SS 24(R10), X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup7two
+
+singlegroup7last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup7store
+	VMOVSS      (R9), X7
+	VFMADD231SS (R10), X7, X0
+	VFMADD231SS 4(R10), X7, X1
+	VFMADD231SS 8(R10), X7, X2
+	VFMADD231SS 12(R10), X7, X3
+	VFMADD231SS 16(R10), X7, X4
+	VFMADD231SS 20(R10), X7, X5
+	VFMADD231SS 24(R10), X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup7store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   BX, CX
+	VMOVSS X6, (CX)
+	ADDQ   $0x07, R15
+	JMP    singlenext
+
+	// 1 columns of 8 queries.
+singlegroup8:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup8zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+	ADDQ   BX, CX
+	VMOVSS (CX), X6
+	ADDQ   BX, CX
+	VMOVSS (CX), X7
+
+singlegroup8zero:
+	LEAQ    (SI)(R13*1), R9
+	LEAQ    (DI)(R15*4), R10
+	MOVQ    R12, R11
+	SUBQ    $0x02, R11
+	JL      singlegroup8last
+	PCALIGN $0x40
+
+singlegroup8two:
+	VMOVSS      (R9), X8
+	VFMADD231SS (R10), X8, X0
+	VFMADD231SS 4(R10), X8, X1
+	VFMADD231SS 8(R10), X8, X2
+	VFMADD231SS 12(R10), X8, X3
+	VFMADD231SS 16(R10), X8, X4
+	VFMADD231SS 20(R10), X8, X5
+	VFMADD231SS 24(R10), X8, X6
+	VFMADD231SS 28(R10), X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X8
+	VFMADD231SS (R10), X8, X0
+	VFMADD231SS 4(R10), X8, X1
+	VFMADD231SS 8(R10), X8, X2
+	VFMADD231SS 12(R10), X8, X3
+	VFMADD231SS 16(R10), X8, X4
+	VFMADD231SS 20(R10), X8, X5
+	VFMADD231SS 24(R10), X8, X6
+	VFMADD231SS 28(R10), X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup8two
+
+singlegroup8last:
+	ADDQ        $0x02, R11
+	JZ          singlegroup8store
+	VMOVSS      (R9), X8
+	VFMADD231SS (R10), X8, X0
+	VFMADD231SS 4(R10), X8, X1
+	VFMADD231SS 8(R10), X8, X2
+	VFMADD231SS 12(R10), X8, X3
+	VFMADD231SS 16(R10), X8, X4
+	VFMADD231SS 20(R10), X8, X5
+	VFMADD231SS 24(R10), X8, X6
+	VFMADD231SS 28(R10), X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+
+singlegroup8store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R15, R9
+	ADDQ   R9, CX
+	ADDQ   R13, CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   BX, CX
+	VMOVSS X6, (CX)
+	ADDQ   BX, CX
+	VMOVSS X7, (CX)
+	ADDQ   $0x08, R15
+
+singlenext:
+	CMPQ R15, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x04, R13
+	JMP  single
+
+singleend:
+	ADDQ $0x01, R14
+	MOVB $0x01, load+120(FP)
+	SUBQ R12, m+104(FP)
+	JZ   done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+128(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewFoldAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512F, FMA3
+TEXT ·FewFoldAVX512(SB), NOSPLIT, $0-128
+	MOVQ  o_base+0(FP), AX
+	MOVQ  ldo+24(FP), CX
+	SHLQ  $0x02, CX
+	MOVQ  part_base+32(FP), DX
+	MOVQ  ldp+56(FP), BX
+	SHLQ  $0x02, BX
+	MOVQ  alpha_base+80(FP), SI
+	MOVQ  beta_base+104(FP), DI
+	MOVQ  n+64(FP), R8
+	TESTQ R8, R8
+	JZ    done
+
+row:
+	VBROADCASTSS (SI), Z0
+	VBROADCASTSS (DI), Z1
+	MOVQ         dv+72(FP), R9
+	XORQ         R10, R10
+	SUBQ         $0x00000010, R9
+	JL           rest
+
+vector:
+	VMULPS      (AX)(R10*1), Z0, Z2
+	VFMADD231PS (DX)(R10*1), Z1, Z2
+	VMOVUPS     Z2, (AX)(R10*1)
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000010, R9
+	JGE         vector
+
+rest:
+	ADDQ $0x00000010, R9
+	JZ   end
+
+single:
+	VMULSS      (AX)(R10*1), X0, X2
+	VFMADD231SS (DX)(R10*1), X1, X2
+	VMOVSS      X2, (AX)(R10*1)
+	ADDQ        $0x00000004, R10
+	DECQ        R9
+	JNZ         single
+
+end:
+	ADDQ CX, AX
+	ADDQ BX, DX
+	ADDQ $0x00000004, SI
+	ADDQ $0x00000004, DI
+	DECQ R8
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·FewUnpackAVX512(SB), NOSPLIT, $0-128
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    off_base+24(FP), CX
+	MOVQ    o_base+48(FP), DX
+	MOVQ    ldo+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sum_base+96(FP), SI
+	MOVQ    n+80(FP), DI
+	XORQ    R8, R8
+	XORQ    R9, R9
+	VXORPS  Z0, Z0, Z0
+	VMOVUPS const3f800000AVX512<>+0(SB), Z1
+	TESTQ   DI, DI
+	JZ      done
+
+row:
+	// 1/sum, 0 for a sum of 0.
+	VBROADCASTSS (SI), Z2
+	VDIVPS       Z2, Z1, Z3
+	VCMPPS       $0x04, Z0, Z2, K1
+	VMOVAPS.Z    Z3, K1, Z3
+	KXORW        K2, K2, K2
+	MOVQ         (CX)(R9*8), R10
+	LEAQ         (AX)(R10*4), R10
+	VXORPS       X2, X2, X2
+	MOVQ         dv+88(FP), R11
+	XORQ         R12, R12
+	SUBQ         $0x00000010, R11
+	JL           rest
+
+vector:
+	VMULPS  (DX)(R12*1), Z3, Z4
+	VADDPS  Z0, Z4, Z4
+	VCMPPS  $0x03, Z4, Z4, K1
+	KORW    K1, K2, K2
+	VMOVUPS Z4, (R10)(R12*1)
+	ADDQ    $0x00000040, R12
+	SUBQ    $0x00000010, R11
+	JGE     vector
+
+rest:
+	ADDQ $0x00000010, R11
+	JZ   end
+
+single:
+	VMULSS (DX)(R12*1), X3, X4
+	VADDSS X0, X4, X4
+	VMOVSS X4, (R10)(R12*1)
+	VCMPSS $0x03, X4, X4, X4
+	VORPS  X4, X2, X2
+	ADDQ   $0x00000004, R12
+	DECQ   R11
+	JNZ    single
+
+end:
+	KMOVW     K2, R11
+	VMOVMSKPS X2, R10
+	ANDL      $0x01, R10
+	ORQ       R10, R11
+	JZ        finite
+	BTSQ      R9, R8
+
+finite:
+	ADDQ BX, DX
+	ADDQ $0x00000004, SI
+	INCQ R9
+	DECQ DI
+	JNZ  row
+
+done:
+	MOVQ R8, ret+120(FP)
+	VZEROUPPER
+	RET
 
 // func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
@@ -22481,5 +28058,39 @@ loop:
 	VFMADD231PS Z12, Z13, Z11
 	DECQ        AX
 	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func ReadAVX512(p []float32)
+// Requires: AVX, AVX512F
+TEXT ·ReadAVX512(SB), NOSPLIT, $0-24
+	MOVQ    p_base+0(FP), AX
+	MOVQ    p_len+8(FP), CX
+	SHRQ    $0x08, CX
+	JZ      done
+	PCALIGN $0x40
+
+loop:
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z0
+	VMOVUPS 128(AX), Z0
+	VMOVUPS 192(AX), Z0
+	VMOVUPS 256(AX), Z0
+	VMOVUPS 320(AX), Z0
+	VMOVUPS 384(AX), Z0
+	VMOVUPS 448(AX), Z0
+	VMOVUPS 512(AX), Z0
+	VMOVUPS 576(AX), Z0
+	VMOVUPS 640(AX), Z0
+	VMOVUPS 704(AX), Z0
+	VMOVUPS 768(AX), Z0
+	VMOVUPS 832(AX), Z0
+	VMOVUPS 896(AX), Z0
+	VMOVUPS 960(AX), Z0
+	ADDQ    $0x00000400, AX
+	DECQ    CX
+	JNZ     loop
+
+done:
 	VZEROUPPER
 	RET

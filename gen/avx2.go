@@ -21,6 +21,11 @@ func (avx2) tiles() []tileShape { return []tileShape{{1, 12}, {2, 6}, {3, 4}} }
 // stripTile: 12 accumulators again, but with all of a strip's memory in one go.
 func (avx2) stripTile() tileShape { return tileShape{6, 2} }
 
+// fewRows: with the two vectors of a tile's 16 keys 8 accumulators, which leave
+// room for a transpose.
+func (avx2) fewRows() int    { return 4 }
+func (avx2) fewColumns() int { return 4 }
+
 func (avx2) vector(c *build.Context) reg.VecVirtual { return c.YMM() }
 
 func (avx2) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
@@ -130,6 +135,15 @@ func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
+// keyColumns loads 4 columns: an insertion from memory is no shuffle.
+func (i avx2) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
+	rows := g.vectorsOf(4)
+	for x := range rows {
+		i.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
+	}
+	return g.transpose4(rows)
+}
+
 func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF128(m, v)
 }
@@ -143,6 +157,15 @@ func (avx2) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVir
 	c.VPERM2F128(operand.Imm(0x20), v[1], v[0], low)
 	c.VPERM2F128(operand.Imm(0x31), v[1], v[0], high)
 	return []reg.VecVirtual{low, high}
+}
+
+func (avx2) quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register {
+	if quarter == 0 {
+		return v.AsX()
+	}
+	x := c.XMM()
+	c.VEXTRACTF128(operand.Imm(1), v, x)
+	return x
 }
 
 func (avx2) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {

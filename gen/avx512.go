@@ -21,6 +21,10 @@ func (avx512) tiles() []tileShape { return []tileShape{{1, 12}, {2, 8}, {3, 8}, 
 // stripTile is the shape of one of the tiles.
 func (avx512) stripTile() tileShape { return tileShape{3, 8} }
 
+// fewRows: as many as a panel of 8 lanes has.
+func (avx512) fewRows() int    { return 8 }
+func (avx512) fewColumns() int { return 8 }
+
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
 func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
@@ -110,10 +114,31 @@ func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 }
 
 func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
-	c.VMOVUPS(addr(0), v.AsX())
+	loadFirst(c, addr(0), v, v.AsX())
 	for q := 1; q < 4; q++ {
 		c.VINSERTF32X4(operand.Imm(uint64(q)), addr(q), v, v)
 	}
+}
+
+// keyColumns loads 8 columns of two rows into each vector: the fewest loads, which
+// the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
+// rows; the quarters are exchanged with those of the other 8 rows.
+func (avx512) keyColumns(g *gen, row func(i int) operand.Mem, _ int) []reg.VecVirtual {
+	half := func(first int) []reg.VecVirtual {
+		rows := g.vectorsOf(4)
+		for x := range rows {
+			loadFirst(g.Context, row(first+x), rows[x], rows[x].AsY())
+			g.VINSERTF64X4(operand.Imm(1), row(first+4+x), rows[x], rows[x])
+		}
+		return g.transpose4(rows)
+	}
+	low, high := half(0), half(8)
+	columns := g.vectorsOf(8)
+	for x := range low {
+		g.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
+		g.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
+	}
+	return columns
 }
 
 func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
@@ -139,6 +164,15 @@ func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecV
 		t = append(t, pick(x, y, even), pick(x, y, odd))
 	}
 	return t
+}
+
+func (avx512) quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register {
+	if quarter == 0 {
+		return v.AsX()
+	}
+	x := c.XMM()
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, x)
+	return x
 }
 
 func (avx512) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {

@@ -7,6 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/buildtags"
+	"github.com/mmcloughlin/avo/gotypes"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
@@ -94,8 +95,11 @@ func (g *gen) stride(name string) reg.GPVirtual {
 }
 
 // argument is the memory of a parameter that is not a slice.
-func (g *gen) argument(name string) operand.Mem {
-	b, err := g.Param(name).Resolve()
+func (g *gen) argument(name string) operand.Mem { return g.memory(g.Param(name)) }
+
+// memory is the memory of a parameter or a part of it.
+func (g *gen) memory(c gotypes.Component) operand.Mem {
+	b, err := c.Resolve()
 	if err != nil {
 		panic(err)
 	}
@@ -107,6 +111,13 @@ func (g *gen) advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
 		g.ADDQ(operand.U32(bytes), p)
 	}
+}
+
+// loadFirst loads the first part of v and clears the rest. avo is told that, or it
+// would keep v alive from the function's start on for what the rest held.
+func loadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
+	c.Instruction(&ir.Instruction{Opcode: "VMOVUPS", Operands: []operand.Op{m, part},
+		Inputs: []operand.Op{m}, Outputs: []operand.Op{v}})
 }
 
 // align aligns the loop that follows, so that its instructions come from as few

@@ -17,6 +17,10 @@ type emitter interface {
 	fold()
 	pack()
 	unpack()
+	fewScores()
+	fewValues()
+	fewFold()
+	fewUnpack()
 	widenF16()
 	widenBF16()
 	widenInt8()
@@ -25,6 +29,7 @@ type emitter interface {
 	exp2Each()
 	tanhEach()
 	peak()
+	read()
 }
 
 // emitAll emits the functions that every ISA has, in the order of the file. strip
@@ -49,6 +54,10 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.fold()
 	e.pack()
 	e.unpack()
+	e.fewScores()
+	e.fewValues()
+	e.fewFold()
+	e.fewUnpack()
 	e.widenF16()
 	e.widenBF16()
 	e.widenInt8()
@@ -57,6 +66,7 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.exp2Each()
 	e.tanhEach()
 	e.peak()
+	e.read()
 }
 
 // A function is what all ISAs agree on: the name without their suffix, the
@@ -87,6 +97,14 @@ var (
 		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them."}
 	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
+	fewScoresFunction = function{"FewScores", "(s []float32, k []float32, ldk int, q []float32, n, m, d int, max, next []float32)",
+		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on."}
+	fewValuesFunction = function{"FewValues", "(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32)",
+		"computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on."}
+	fewFoldFunction = function{"FewFold", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",
+		"folds n rows of part into those of o: fma(part, beta, o·alpha)."}
+	fewUnpackFunction = function{"FewUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",
+		"finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN."}
 	widenF16Function = function{"WidenF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
 		"converts n rows of d binary16."}
 	widenBF16Function = function{"WidenBF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
@@ -101,6 +119,7 @@ var (
 		"computes dst = 2^src for len(dst) elements. dst may be src."}
 	tanhFunction = function{"Tanh", "(dst, src []float32)",
 		"computes dst = tanh(src) for len(dst) elements. dst may be src."}
+	readFunction = function{"Read", "(p []float32)", "reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory."}
 	peakFunction = function{"Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
 )
 

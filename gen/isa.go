@@ -16,6 +16,9 @@ type isa interface {
 	tiles() []tileShape
 	stripTile() tileShape // for whole strips of weights, 48 lanes
 
+	fewRows() int    // queries in a tile of fewScores, rows in one of fewValues
+	fewColumns() int // columns in a step of fewScores
+
 	// evex tells whether EVEX instructions and registers 16-31 may be used.
 	evex() bool
 
@@ -73,6 +76,10 @@ type isa interface {
 	// it, from the address that addr gives for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
+	// keyColumns loads vector v of rows, those from v·lanes on, and transposes them:
+	// it returns a vector for each of the fewColumns columns.
+	keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual
+
 	// repeatQuarter loads the 16 bytes at m into every quarter of v.
 	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)
 
@@ -82,6 +89,9 @@ type isa interface {
 	// transposeQuarters returns vectors of which number i has quarter (or half) i
 	// of each of v, as many as a vector has quarters.
 	transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual
+
+	// quarter returns one 128-bit quarter (or half) of v.
+	quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register
 
 	// storeQuarter stores one 128-bit quarter (or half) of v.
 	storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem)

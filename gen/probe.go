@@ -27,3 +27,24 @@ func (g *gen) peak() {
 	g.JNZ(operand.LabelRef("loop"))
 	g.ret()
 }
+
+// read is the probe of the memory: it loads all of a slice, whole cache lines at a
+// time and in order, and does nothing with it. What 16 lines do not divide is left
+// out.
+func (g *gen) read() {
+	const lines = 16
+	g.function(readFunction)
+	p, left := g.slice("p"), g.sliceLen("p")
+	g.SHRQ(operand.Imm(8), left) // 16 lines of 16 numbers
+	g.JZ(operand.LabelRef("done"))
+	g.align()
+	g.Label("loop")
+	for i := range lines * lineBytes / g.bytes() {
+		g.VMOVUPS(at(p, i*g.bytes()), g.vec())
+	}
+	g.ADDQ(operand.U32(lines*lineBytes), p)
+	g.DECQ(left)
+	g.JNZ(operand.LabelRef("loop"))
+	g.Label("done")
+	g.ret()
+}

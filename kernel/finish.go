@@ -48,6 +48,11 @@ func (w *workspace) sink(j *job, p *panel) {
 	lanes := p.kern.lanes
 	p.eachLane(j, func(lane, head, _ int) { p.blockMax[lane] = log2Units(j.sinks[head]) })
 	p.kern.fold(p.max, p.sum, p.blockMax, ones[:lanes], p.alpha, p.beta)
+	if p.few {
+		clear(w.partial[:j.dv()])
+		p.kern.fewFold(p.o, j.dv(), w.partial, 0, p.n, j.dv(), p.alpha, p.beta)
+		return
+	}
 	p.kern.tileFold(p.o, lanes, nil, 1, 1, nil, lanes, j.dv(), 0, p.alpha, p.beta)
 }
 

@@ -9,6 +9,7 @@ func (w *workspace) task(j *job, i int) {
 	u, n := j.unit(first/j.panels), first%j.panels // unit and panel in it
 	for x := range panels {
 		p := &panels[x]
+		p.few = j.few(j.rows())
 		w.begin(j, p, u, n*j.width, j.width)
 		all = all.around(p.seen)
 		if n++; n == j.panels {

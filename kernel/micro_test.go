@@ -32,6 +32,10 @@ var microKernels = []struct {
 	{"fold", foldCases},
 	{"pack", packCases},
 	{"unpack", unpackCases},
+	{"fewScores", fewScoresCases},
+	{"fewValues", fewValuesCases},
+	{"fewFold", fewFoldCases},
+	{"fewUnpack", fewUnpackCases},
 	{"widenF16", widenCases(widenF16Of)},
 	{"widenBF16", widenCases(widenBF16Of)},
 	{"widenInt8", widenInt8Cases},
@@ -103,6 +107,7 @@ func reference(w int) *panelKernels {
 		unpack:  fallback.Unpack,
 
 		converters:   genericTier().panels[0].converters,
+		fewKernels:   referenceFew(w),
 		stripKernels: referenceStrips,
 		functions:    functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 	}

@@ -49,6 +49,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
 		}
 	}
+	list = append(list, benchFew(w)...)
 	list = append(list, benchConverters()...)
 	list = append(list, benchFunctions()...)
 	return append(list, benchStrips()...)
@@ -171,6 +172,25 @@ func benchUnpack(w, n, d int) microBenchmark {
 	return microBenchmark{"unpack", fmt.Sprintf("n=%d/d=%d", n, d), 0, float64(n * d), func(p *panelKernels) {
 		p.unpack(dst, off, src, w, n, d, sum)
 	}}
+}
+
+// benchFew times a block of keys with few queries: K and V are in L2.
+func benchFew(w int) (list []microBenchmark) {
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		if n > w || n < w/2 && w > 8 {
+			continue
+		}
+		for _, d := range []int{64, 128} {
+			k, q, s, top, o := random(blockKeys*d), random(d*w), random(blockKeys*w), filled(w, 0), make([]float32, n*d)
+			shape, flop := fmt.Sprintf("n=%d/d=%d", n, d), 2*float64(n*blockKeys*d)
+			list = append(list, microBenchmark{"fewScores", shape, flop, 0, func(p *panelKernels) {
+				p.fewScores(s, k, d, q, n, blockKeys, d, top, k)
+			}}, microBenchmark{"fewValues", shape, flop, 0, func(p *panelKernels) {
+				p.fewValues(o, d, k, d, s, w, n, blockKeys, d, false, k)
+			}})
+		}
+	}
+	return list
 }
 
 // rowsInOrder returns offsets of n rows of d elements for w lanes.

@@ -123,6 +123,7 @@ type panelKernels struct {
 
 	// What needs no panel is the same for all widths.
 	converters
+	fewKernels
 	stripKernels
 	functions
 }

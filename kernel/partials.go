@@ -181,6 +181,12 @@ func (w *workspace) resume(j *job, p *panel) {
 		p.sum[lane] = j.state.sum.row(p.unit.b, head, i)[0]
 	})
 	w.offsets(j, &j.out, p)
+	if p.few {
+		for lane, at := range w.off[:p.n] {
+			copy(p.o[lane*j.dv():][:j.dv()], j.out.f32[at:])
+		}
+		return
+	}
 	p.kern.pack(p.o, lanes, j.out.f32, w.off[:lanes], p.n, j.dv(), 1)
 }
 
@@ -190,7 +196,7 @@ func (w *workspace) resume(j *job, p *panel) {
 func (w *workspace) finishPartial(j *job, p *panel) {
 	lanes, dv := p.kern.lanes, j.dv()
 	w.oneByOne(p, dv)
-	nan := p.kern.unpack(w.rows, w.off[:lanes], p.o, lanes, p.n, dv, ones[:lanes]) & (1<<p.n - 1)
+	nan := p.unpackTo(w.rows, w.off[:lanes], dv, ones[:lanes]) & (1<<p.n - 1)
 	redo := uint64(0)
 	for lane := range p.n {
 		if nan>>lane&1 != 0 && !p.exact {

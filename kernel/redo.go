@@ -43,9 +43,6 @@ func (w *workspace) redo(j *job, u unit, r int) {
 	p := &w.single[0]
 	width := j.kernels(1).lanes
 	p.fit(j, width)
-	if len(w.partial) < width*j.dv() {
-		w.partial = aligned(width * j.dv())
-	}
 	w.begin(j, p, u, r, 1)
 	p.exact = true
 	for lo := p.seen.lo &^ (blockKeys - 1); lo < p.seen.hi && !w.settled(j, p); lo = addSat(lo, blockKeys) {

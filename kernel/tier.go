@@ -20,6 +20,10 @@ type tier struct {
 	panels []panelKernels
 	main   func() int
 
+	// fewRows is the largest number of rows in a unit for which the kernels for few
+	// rows are faster; see few.go.
+	fewRows int
+
 	// threadFMAs is the work below which one more thread costs more than it
 	// gains, some 20 to 40 µs: waking one takes that long.
 	threadFMAs int

@@ -17,13 +17,14 @@ func archTiers() []tier {
 			name:  "avx512",
 			lacks: lacking(cpuid.AVX512F, cpuid.AVX512VL, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX2, cpuid.FMA3, cpuid.F16C),
 			panels: []panelKernels{
-				avx2(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
+				narrow512(8, asm.Tile1AVX2, asm.TileMax1AVX2, asm.TileFold1AVX2),
 				avx512(16, asm.Tile1AVX512, asm.TileMax1AVX512, asm.TileFold1AVX512),
 				avx512(32, asm.Tile2AVX512, asm.TileMax2AVX512, asm.TileFold2AVX512),
 				avx512(48, asm.Tile3AVX512, asm.TileMax3AVX512, asm.TileFold3AVX512),
 				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
 			},
 			main:       mainAVX512,
+			fewRows:    8,
 			threadFMAs: 2 << 20,
 		},
 		{
@@ -35,6 +36,7 @@ func archTiers() []tier {
 				avx2(24, asm.Tile3AVX2, asm.TileMax3AVX2, asm.TileFold3AVX2),
 			},
 			main:       func() int { return 16 },
+			fewRows:    8,
 			threadFMAs: 2 << 20,
 		},
 	}
@@ -59,6 +61,9 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		hide: asm.HideAVX512, bias: asm.BiasAVX512,
 		softmax: asm.SoftmaxAVX512, dropout: asm.DropoutAVX512, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
+		fewKernels: fewKernels{
+			fewScores: asm.FewScoresAVX512, fewValues: asm.FewValuesAVX512, fewFold: asm.FewFoldAVX512, fewUnpack: asm.FewUnpackAVX512,
+		},
 		converters: converters{
 			widenF16: asm.WidenF16AVX512, widenBF16: asm.WidenBF16AVX512, widenInt8: asm.WidenInt8AVX512,
 			narrowF16: asm.NarrowF16AVX512, narrowBF16: asm.NarrowBF16AVX512,
@@ -78,6 +83,9 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		hide: asm.HideAVX2, bias: asm.BiasAVX2,
 		softmax: asm.SoftmaxAVX2, dropout: asm.DropoutAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
+		fewKernels: fewKernels{
+			fewScores: asm.FewScoresAVX2, fewValues: asm.FewValuesAVX2, fewFold: asm.FewFoldAVX2, fewUnpack: asm.FewUnpackAVX2,
+		},
 		converters: converters{
 			widenF16: asm.WidenF16AVX2, widenBF16: asm.WidenBF16AVX2, widenInt8: asm.WidenInt8AVX2,
 			narrowF16: asm.NarrowF16AVX2, narrowBF16: asm.NarrowBF16AVX2,
@@ -87,6 +95,14 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		},
 		functions: functions{exp2: asm.Exp2AVX2, tanh: asm.TanhAVX2},
 	}
+}
+
+// narrow512 is a panel of AVX2's width for AVX-512: where keys are in the lanes
+// they fill all.
+func narrow512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
+	p := avx2(lanes, tile, tileMax, tileFold)
+	p.fewKernels = avx512(lanes, tile, tileMax, tileFold).fewKernels
+	return p
 }
 
 // lacking returns a function that names those of the features that this CPU,

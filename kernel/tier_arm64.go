@@ -2,7 +2,10 @@
 
 package kernel
 
-import "github.com/attn-go/attn/asm"
+import (
+	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/fallback"
+)
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of
 // ARMv8.0, and Go's own runtime uses it unasked. cpuid is not asked either: it
@@ -30,6 +33,9 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		hide: asm.HideNEON, bias: asm.BiasNEON,
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
+		fewKernels: fewKernels{
+			fewScores: fallback.FewScores, fewValues: fallback.FewValues, fewFold: fallback.FewFold, fewUnpack: fallback.FewUnpack,
+		},
 		converters: converters{
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,
 			narrowF16: asm.NarrowF16NEON, narrowBF16: asm.NarrowBF16NEON,

@@ -23,6 +23,12 @@ func genericTier() tier {
 			fold:     fallback.Fold,
 			pack:     fallback.Pack,
 			unpack:   fallback.Unpack,
+			fewKernels: fewKernels{
+				fewScores: fallback.FewScores,
+				fewValues: fallback.FewValues,
+				fewFold:   fallback.FewFold,
+				fewUnpack: fallback.FewUnpack,
+			},
 			converters: converters{
 				widenF16:   fallback.WidenF16,
 				widenBF16:  fallback.WidenBF16,
@@ -39,6 +45,7 @@ func genericTier() tier {
 			functions: functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 		}},
 		main:       func() int { return fallback.Lanes },
+		fewRows:    8,
 		threadFMAs: 1 << 15,
 	}
 }

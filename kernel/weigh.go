@@ -9,6 +9,8 @@ func (w *workspace) weigh(j *job, p *panel) {
 		return
 	case p.exact:
 		w.weighRuns(j, p)
+	case p.few:
+		w.fewWeigh(j, p)
 	default:
 		w.weighAll(j, p, n)
 	}

@@ -117,15 +117,24 @@ func (w *workspace) unpack(j *job, p *panel) (nan uint64) {
 	lanes, dv := p.kern.lanes, j.dv()
 	if j.out.dtype == Float32 {
 		w.offsets(j, &j.out, p)
-		return p.kern.unpack(j.out.f32, w.off[:lanes], p.o, lanes, p.n, dv, p.sum)
+		return p.unpackTo(j.out.f32, w.off[:lanes], dv, p.sum)
 	}
 	w.oneByOne(p, dv)
-	nan = p.kern.unpack(w.rows, w.off[:lanes], p.o, lanes, p.n, dv, p.sum)
+	nan = p.unpackTo(w.rows, w.off[:lanes], dv, p.sum)
 	w.offsets(j, &j.out, p)
 	for lane, at := range w.off[:p.n] {
 		j.tier.store(&j.out, at, w.rows[lane*dv:(lane+1)*dv])
 	}
 	return nan
+}
+
+// unpackTo divides p's output by sum and writes it to the rows of dst that start at
+// off. It returns the set of those that hold a NaN.
+func (p *panel) unpackTo(dst []float32, off []int, dv int, sum []float32) (nan uint64) {
+	if p.few {
+		return p.kern.fewUnpack(dst, off, p.o, dv, p.n, dv, sum)
+	}
+	return p.kern.unpack(dst, off, p.o, p.kern.lanes, p.n, dv, sum)
 }
 
 // needsRows tells whether w.rows is needed.

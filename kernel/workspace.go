@@ -23,7 +23,7 @@ type workspace struct {
 	tile            ScoreTile
 	biases          [maxLanes * stepKeys]float32
 
-	partial []float32 // Oᵀ of one block, see redo
+	partial []float32 // output of one block, see redo and few.go
 	runs    []span    // visible keys of one block, see redo
 }
 
@@ -36,7 +36,7 @@ type panel struct {
 	query, head int // of the first row; head within its group
 
 	q []float32 // Q̂ᵀ [D][lanes]
-	o []float32 // Oᵀ [Dv][lanes]
+	o []float32 // Oᵀ [Dv][lanes], or if the rows are few O [n][Dv]
 
 	// Statistics of all blocks so far and of the one at hand, and the factors
 	// to fold it in; a lane each.
@@ -50,6 +50,7 @@ type panel struct {
 	spans   []span // what every row sees; unused if all see the same
 	seen    span   // what any row sees
 	common  span   // what all rows see
+	few     bool   // see few.go
 	packed  bool   // q is there
 	started bool   // a block has been folded
 	exact   bool   // hidden values may not even be multiplied by 0, see redo
@@ -68,9 +69,12 @@ func (w *workspace) fit(j *job) {
 		w.panels[i].fit(j, j.width)
 	}
 	w.wideK.fit(&j.k, false)
-	w.wideV.fit(&j.v, true)
+	w.wideV.fit(&j.v, !j.few(j.rows()))
 	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(w.rows) < n {
 		w.rows = aligned(n)
+	}
+	if n := j.width * j.dv(); len(w.partial) < n {
+		w.partial = aligned(n)
 	}
 	if j.hook != nil && w.tile.Rows == nil {
 		w.tile.Rows = make([]ScoreRow, 0, maxLanes)

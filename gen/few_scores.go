@@ -1,0 +1,277 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// fewScores is the product of K and Q̂ᵀ for few queries, which would leave most
+// lanes idle: here 16 keys are in the lanes, transposed on their way from memory,
+// see transpose.go. A tile is 16 keys by up to fewRows queries, a step some columns
+// of them:
+//
+//	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
+//
+// In the end the scores go back to the panel's form, 4 queries at a time, by the
+// same transpose. Where 16 does not divide the keys, the last tile does the last
+// 16, some of them a second time, with the same result.
+//
+// General registers in the inner loop: rows 0-3 of K, 4 and 12 times its stride,
+// q̂ twice, its stride, the prefetch (3); around it s and lane: 14 of 15. The rows
+// left and the end of row 0 are in memory, in the place of arguments: m and the
+// length of k.
+func (g *gen) fewScores() {
+	g.function(fewScoresFunction)
+	f := &fewScorer{gen: g, ld4: g.stride("ldk"), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
+	f.columns = g.fewColumns()
+	f.prefetch = g.newPrefetch(f.ld4, "d", fewLines)
+	f.s, f.w, f.lane = g.slice("s"), g.sliceLen("max"), g.GP64()
+	g.SHLQ(operand.Imm(2), f.w)
+	f.k[0] = g.slice("k")
+	for i := 1; i < 4; i++ {
+		f.k[i] = g.GP64()
+		g.LEAQ(indexed(f.k[i-1], f.ld4, 1), f.k[i])
+	}
+	g.SHLQ(operand.Imm(2), f.ld4)
+	f.ld12 = g.GP64()
+	g.LEAQ(indexed(f.ld4, f.ld4, 2), f.ld12)
+	f.q, f.qx = g.GP64(), g.GP64()
+	f.tiles()
+}
+
+// fewKeys is the number of keys in a tile of fewScores and in a turn of
+// fewValues.
+const fewKeys = 16
+
+type fewScorer struct {
+	*gen
+	prefetch *prefetch
+
+	s, w      reg.GPVirtual    // scores of the tile, and their row in bytes, which is also q̂'s
+	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
+	ld4, ld12 reg.GPVirtual    // 4 and 12 rows of K, in bytes
+	columns   int              // of a step
+	q, qx     reg.GPVirtual    // q̂ at the step at hand, and within it
+	lane      reg.GPVirtual    // first query of the group at hand
+	left      operand.Mem      // keys, from the tile on
+	end       operand.Mem      // where k[0] is after the last whole step
+}
+
+// tiles emits the loop over the tiles, and in it that over groups of queries.
+func (f *fewScorer) tiles() {
+	f.Comment("Tiles of 16 keys; the last one reaches back to be one.")
+	f.Label("tile")
+	f.CMPQ(f.left, operand.Imm(fewKeys))
+	f.JGE(operand.LabelRef("whole"))
+	f.CMPQ(f.left, operand.Imm(0))
+	f.JE(operand.LabelRef("done"))
+	back, bytes := f.GP64(), f.GP64()
+	f.MOVQ(f.left, back)
+	f.SUBQ(operand.Imm(fewKeys), back) // below 0
+	f.MOVQ(f.w, bytes)
+	f.IMULQ(back, bytes)
+	f.ADDQ(bytes, f.s)
+	f.MOVQ(f.ld4, bytes)
+	f.SARQ(operand.Imm(2), bytes)
+	f.IMULQ(back, bytes)
+	for i := range f.k {
+		f.ADDQ(bytes, f.k[i])
+	}
+	f.MOVQ(operand.I32(fewKeys), f.left)
+	f.Label("whole")
+	f.XORQ(f.lane, f.lane)
+
+	f.Comment("A group of queries, the largest there is code for.")
+	f.Label("group")
+	n := f.num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.fewRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(fewGroup(size)))
+	}
+	for size := 1; size <= f.fewRows(); size++ {
+		f.group(size)
+	}
+
+	f.Label("next")
+	d := f.stride("d")
+	f.SUBQ(d, f.k[0])
+	for i := 1; i < 4; i++ {
+		f.SUBQ(d, f.k[i])
+	}
+	f.CMPQ(f.lane, f.argument("n"))
+	f.JL(operand.LabelRef("group"))
+	for i := range f.k {
+		f.LEAQ(indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	f.MOVQ(f.w, d)
+	f.SHLQ(operand.Imm(4), d)
+	f.ADDQ(d, f.s)
+	f.LEAQ(indexed(f.ld4, f.ld4, 1), d)
+	f.ADDQ(d, d)
+	f.ADDQ(d, f.prefetch.base)
+	f.SUBQ(operand.Imm(fewKeys), f.left)
+	f.JMP(operand.LabelRef("tile"))
+	f.Label("done")
+	f.ret()
+}
+
+func fewGroup(size int) string { return fmt.Sprintf("group%d", size) }
+
+// group emits a tile for a number of queries, from lane on.
+func (f *fewScorer) group(size int) {
+	name := fewGroup(size)
+	f.Commentf("16 keys by %d queries.", size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = f.vectorsOf(fewKeys / f.lanes())
+		for _, v := range acc[i] {
+			f.zero(f.Context, v)
+		}
+	}
+	q := f.slice("q")
+	f.LEAQ(indexed(q, f.lane, 4), f.q)
+	end := f.num("d")
+	f.ANDQ(operand.I32(-f.columns), end)
+	f.LEAQ(indexed(f.k[0], end, 4), end)
+	f.MOVQ(end, f.end)
+	f.prefetch.start()
+	f.align()
+	f.Label(name + "step")
+	f.step(acc, name)
+	f.CMPQ(f.k[0], f.end)
+	f.JNE(operand.LabelRef(name + "step"))
+	f.rest(acc, name)
+	f.store(acc, name)
+	f.JMP(operand.LabelRef("next"))
+}
+
+// fewLines are the lines of 4 columns of a tile, which are prefetched at once.
+const fewLines = 4
+
+// step emits some columns.
+func (f *fewScorer) step(acc [][]reg.VecVirtual, name string) {
+	for x := 0; x < f.columns; x += fewLines {
+		for i := range fewLines {
+			f.prefetch.line(i)
+		}
+		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
+	}
+	for v := range acc[0] {
+		f.MOVQ(f.q, f.qx)
+		for x, t := range f.keyColumns(f.gen, f.row(0), v) {
+			f.fma(acc, v, t, f.column(x))
+			if x%2 == 1 {
+				f.LEAQ(indexed(f.qx, f.w, 2), f.qx)
+			}
+		}
+	}
+	f.MOVQ(f.qx, f.q)
+	for i := range f.k {
+		f.ADDQ(operand.Imm(uint64(4*f.columns)), f.k[i])
+	}
+}
+
+// column is q̂ at qx or, for an odd x, one column on.
+func (f *fewScorer) column(x int) operand.Mem {
+	if x%2 == 0 {
+		return at(f.qx, 0)
+	}
+	return indexed(f.qx, f.w, 1)
+}
+
+// row returns the address of row i of the tile, disp bytes from the step at hand.
+func (f *fewScorer) row(disp int) func(i int) operand.Mem {
+	return func(i int) operand.Mem {
+		m := at(f.k[i%4], disp)
+		switch i / 4 {
+		case 1, 2:
+			m.Index, m.Scale = f.ld4, uint8(i/4)
+		case 3:
+			m.Index, m.Scale = f.ld12, 1
+		}
+		return m
+	}
+}
+
+// fma adds to the scores of vector v of keys a column times that of q̂.
+func (f *fewScorer) fma(acc [][]reg.VecVirtual, v int, column reg.VecVirtual, q operand.Mem) {
+	for i := range acc {
+		f.fmaBroadcast(f.Context, q, column, acc[i][v])
+		q.Disp += 4
+	}
+}
+
+// rest emits the columns that a step does not divide: the last step's are loaded,
+// and the first of them left out.
+func (f *fewScorer) rest(acc [][]reg.VecVirtual, name string) {
+	left := f.num("d")
+	f.ANDQ(operand.Imm(uint64(f.columns-1)), left)
+	f.JZ(operand.LabelRef(name + "store"))
+	for i := range f.k {
+		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
+	}
+	for v := range acc[0] {
+		f.MOVQ(f.q, f.qx)
+		for x, t := range f.keyColumns(f.gen, f.row(-4*f.columns), v)[1:] {
+			skip := fmt.Sprintf("%sskip%d%d", name, v, x)
+			f.CMPQ(left, operand.Imm(uint64(f.columns-1-x)))
+			f.JL(operand.LabelRef(skip))
+			f.fma(acc, v, t, at(f.qx, 0))
+			f.ADDQ(f.w, f.qx)
+			f.Label(skip)
+		}
+	}
+	f.Label(name + "store")
+}
+
+// store emits the way of a tile's scores to the panel, 4 lanes at a time. The
+// lanes behind the last query repeat it, those behind its 4 repeat these.
+func (f *fewScorer) store(acc [][]reg.VecVirtual, name string) {
+	for first := 0; first < len(acc); first += 4 {
+		lanes := fmt.Sprintf("%slanes%d", name, first)
+		t := make([][]reg.VecVirtual, len(acc[0]))
+		for v := range t {
+			four := make([]reg.VecVirtual, 4)
+			for i := range four {
+				four[i] = acc[min(first+i, len(acc)-1)][v]
+			}
+			t[v] = f.transpose4(four)
+		}
+		f.Label(lanes)
+		f.storeLanes(t)
+		f.ADDQ(operand.Imm(4), f.lane)
+		if first+4 < len(acc) {
+			continue
+		}
+		f.CMPQ(f.lane, f.argument("n"))
+		f.JL(operand.LabelRef("next"))
+		end := f.GP64()
+		f.MOVQ(f.lane, end)
+		f.SHLQ(operand.Imm(2), end)
+		f.CMPQ(end, f.w)
+		f.JL(operand.LabelRef(lanes))
+	}
+}
+
+// storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
+func (f *fewScorer) storeLanes(t [][]reg.VecVirtual) {
+	s, p, max := f.GP64(), f.slice("max"), f.XMM()
+	f.LEAQ(indexed(f.s, f.lane, 4), s)
+	f.LEAQ(indexed(p, f.lane, 4), p)
+	f.VMOVUPS(at(p, 0), max)
+	for v := range t {
+		for q := range f.lanes() / 4 {
+			for _, x := range t[v] {
+				x := f.quarter(f.Context, x, q)
+				f.VMOVUPS(x, at(s, 0))
+				f.VMAXPS(max, x, max)
+				f.ADDQ(f.w, s)
+			}
+		}
+	}
+	f.VMOVUPS(max, at(p, 0))
+}

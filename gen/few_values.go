@@ -1,0 +1,224 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// fewValues is the product of the weights and V for few queries, in the form of
+// rows: the columns of V are in the lanes, and V is read as it lies. A turn does
+// 16 rows of V, which stay in L1, one column of cache lines after the other:
+//
+//	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
+//
+// A line means few accumulators, which wait for each other; but it is over so soon
+// that the processor works on the next ones meanwhile. Narrow columns let the
+// prefetch, a line a step, run evenly beside the FMAs. What is left of a row is
+// done 4 columns at a time and then one by one.
+//
+// General registers in the inner loop: v and p with their strides, the prefetch
+// (3), steps left; around it the turn's v, p and keys, the column, the columns left
+// and lane: 14 of 15.
+func (g *gen) fewValues() {
+	g.function(fewValuesFunction)
+	f := &fewValuer{gen: g, ldv: g.stride("ldv"), load: g.argument("load"), left: g.argument("m")}
+	f.prefetch = g.newPrefetch(f.ldv, "dv", 2)
+	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
+	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
+	f.keys, f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64(), g.GP64()
+	f.turns()
+}
+
+type fewValuer struct {
+	*gen
+	prefetch *prefetch
+
+	v, p     reg.GPVirtual // of the turn
+	ldv, ldp reg.GPVirtual // in bytes
+	vj, pj   reg.GPVirtual // of the step
+	steps    reg.GPVirtual // left
+	keys     reg.GPVirtual // in the turn
+	column   reg.GPVirtual // in bytes
+	columns  reg.GPVirtual // left
+	lane     reg.GPVirtual // first query of the group at hand
+	load     operand.Mem   // whether o holds something
+	left     operand.Mem   // keys, from the turn on
+}
+
+// turns emits the loop over turns of up to 16 keys; from the second on, o holds
+// something.
+func (f *fewValuer) turns() {
+	f.Label("turn")
+	f.MOVQ(f.left, f.keys)
+	f.CMPQ(f.keys, operand.Imm(fewKeys))
+	f.JLE(operand.LabelRef("short"))
+	f.MOVQ(operand.I32(fewKeys), f.keys)
+	f.Label("short")
+	f.prefetch.start()
+	f.MOVQ(f.num("dv"), f.columns)
+	f.XORQ(f.column, f.column)
+	f.strip(f.line())
+	f.strip(f.four())
+	f.strip(f.single())
+	f.MOVB(operand.Imm(1), f.load)
+	f.SUBQ(f.keys, f.left)
+	f.JZ(operand.LabelRef("done"))
+	f.forward(f.ldv, f.v, f.prefetch.base)
+	f.forward(f.ldp, f.p)
+	f.JMP(operand.LabelRef("turn"))
+	f.Label("done")
+	f.ret()
+}
+
+// forward moves pointers by the 16 rows of a turn.
+func (f *fewValuer) forward(stride reg.GPVirtual, pointers ...operand.Op) {
+	bytes := f.GP64()
+	f.MOVQ(stride, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	for _, p := range pointers {
+		f.ADDQ(bytes, p)
+	}
+}
+
+// A fewStrip is a number of columns that are done at once.
+type fewStrip struct {
+	name    string
+	columns int
+	vectors func() []reg.VecVirtual
+	move    func(fromTo ...operand.Op)
+	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
+}
+
+// line is a cache line's columns.
+func (f *fewValuer) line() fewStrip {
+	return fewStrip{"line", fewKeys, func() []reg.VecVirtual { return f.vectorsOf(lineBytes / f.bytes()) }, f.VMOVUPS,
+		func(p operand.Mem, v, acc []reg.VecVirtual) {
+			if len(v) == 1 {
+				f.fmaBroadcast(f.Context, p, v[0], acc[0])
+				return
+			}
+			x := f.vec()
+			f.VBROADCASTSS(p, x)
+			for i := range v {
+				f.VFMADD231PS(v[i], x, acc[i])
+			}
+		}}
+}
+
+func (f *fewValuer) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
+
+func (f *fewValuer) four() fewStrip {
+	return fewStrip{"four", 4, f.xmm, f.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.XMM()
+		f.VBROADCASTSS(p, x)
+		f.VFMADD231PS(v[0], x, acc[0])
+	}}
+}
+
+func (f *fewValuer) single() fewStrip {
+	return fewStrip{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		f.VFMADD231SS(p, v[0], acc[0])
+	}}
+}
+
+// strip emits the loop over strips while there are columns for one, and in it the
+// loop over groups of queries.
+func (f *fewValuer) strip(s fewStrip) {
+	f.Label(s.name)
+	f.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
+	f.JL(operand.LabelRef(s.name + "end"))
+	f.XORQ(f.lane, f.lane)
+	f.Comment("A group of queries, the largest there is code for.")
+	f.Label(s.name + "group")
+	n := f.num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.fewRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(s.name + fewGroup(size)))
+	}
+	for size := 1; size <= f.fewRows(); size++ {
+		f.group(s, size)
+	}
+	f.Label(s.name + "next")
+	f.CMPQ(f.lane, f.argument("n"))
+	f.JL(operand.LabelRef(s.name + "group"))
+	f.ADDQ(operand.Imm(uint64(4*s.columns)), f.column)
+	f.JMP(operand.LabelRef(s.name))
+	f.Label(s.name + "end")
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+}
+
+// group emits the keys of a turn for a strip and a number of queries, from lane
+// on.
+func (f *fewValuer) group(s fewStrip, size int) {
+	name := s.name + fewGroup(size)
+	f.Commentf("%d columns of %d queries.", s.columns, size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = s.vectors()
+		for _, v := range acc[i] {
+			f.VXORPS(v, v, v)
+		}
+	}
+	f.CMPB(f.load, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "zero"))
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.Label(name + "zero")
+	f.LEAQ(indexed(f.v, f.column, 1), f.vj)
+	f.LEAQ(indexed(f.p, f.lane, 4), f.pj)
+	f.MOVQ(f.keys, f.steps)
+	f.SUBQ(operand.Imm(2), f.steps)
+	f.JL(operand.LabelRef(name + "last"))
+	f.align()
+	f.Label(name + "two")
+	for i := range 2 {
+		if s.name == "line" {
+			f.prefetch.line(i)
+		}
+		f.step(s, acc)
+	}
+	if s.name == "line" {
+		f.prefetch.advance(name + "ahead")
+	}
+	f.SUBQ(operand.Imm(2), f.steps)
+	f.JGE(operand.LabelRef(name + "two"))
+	f.Label(name + "last")
+	f.ADDQ(operand.Imm(2), f.steps)
+	f.JZ(operand.LabelRef(name + "store"))
+	f.step(s, acc)
+	f.Label(name + "store")
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.ADDQ(operand.Imm(uint64(size)), f.lane)
+	f.JMP(operand.LabelRef(s.name + "next"))
+}
+
+func (f *fewValuer) step(s fewStrip, acc [][]reg.VecVirtual) {
+	v := s.vectors()
+	for i := range v {
+		s.move(at(f.vj, i*f.bytes()), v[i])
+	}
+	for i := range acc {
+		s.fma(at(f.pj, 4*i), v, acc[i])
+	}
+	f.ADDQ(f.ldv, f.vj)
+	f.ADDQ(f.ldp, f.pj)
+}
+
+// eachRow calls f for every accumulator and its place in o.
+func (f *fewValuer) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+	o, ldo := f.slice("o"), f.stride("ldo")
+	row := f.GP64()
+	f.MOVQ(ldo, row)
+	f.IMULQ(f.lane, row)
+	f.ADDQ(row, o)
+	f.ADDQ(f.column, o)
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, at(o, x*f.bytes()))
+		}
+		if i+1 < len(acc) {
+			f.ADDQ(ldo, o)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package kernel
+
+// Where few query rows meet many keys, as in decoding, panels leave most lanes
+// idle, and what counts is how fast K and V come from memory. A panel of few rows
+// keeps its form for all that happens to scores; but its products put keys, and
+// columns of V, in the lanes, and its output lies in rows:
+//
+//	S [256][w]  as ever, computed with 16 keys in the lanes
+//	O [n][Dv]   running output
+//
+// The order of the operations on a row is the same, and so are its bits.
+
+// fewKernels are the micro-kernels of one ISA for panels of few rows. The rules of
+// panelKernels hold for them. w, the panel's width, is a multiple of 4.
+//
+// next is a hint: rows as long and as far apart as those of K or V begin there
+// that will be needed soon, as many as K or V has here. They are prefetched; what is
+// there does not matter.
+type fewKernels struct {
+	// fewScores is tileMax for n queries in the first lanes of the panel q: A is
+	// K as it lies, m ≥ fewKeys rows of d ≥ fewColumns columns, and B is q.
+	//
+	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, acc = fma(k[j·ldk+x], q[x·w+lane], acc)
+	//
+	// from +0, then max as in tileMax. The lanes from n up to a multiple of 4 repeat
+	// lane n-1, and those behind them repeat the 4 before.
+	fewScores func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32)
+
+	// fewValues is the product of n lanes of the weights p and m rows of V:
+	//
+	//	o[i·ldo+e] = fma chain over j = 0..m-1 ascending, acc = fma(p[j·ldp+i], v[j·ldv+e], acc)
+	//
+	// from +0, or from o itself if load is true. i < n, e < dv.
+	fewValues func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32)
+
+	// fewFold folds the output of a block into the running one:
+	// o[i·ldo+e] = fma(part[i·ldp+e], beta[i], o[i·ldo+e]·alpha[i]).
+	fewFold func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)
+
+	// fewUnpack is unpack for an output in rows:
+	// dst[off[i]+e] = o[i·ldo+e]·inv + (+0), inv = 1/sum[i], or 0 for a sum of 0.
+	// n ≤ 64. Bit i of the result tells that row i holds a NaN.
+	fewUnpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
+}
+
+// The least keys and columns that fewScores works on.
+const (
+	fewKeys    = 16
+	fewColumns = 8
+)
+
+const (
+	// fewPiece is the number of keys that are widened, or gathered from pages,
+	// before they are used, so that they are still in L1.
+	fewPiece = 64
+
+	// fewAhead is the number of bytes that K and V are prefetched ahead.
+	fewAhead = 8 << 10
+
+	// fewWidth bounds D and Dv, so that a call of 16 keys stays short.
+	fewWidth = 4 << 10
+)
+
+// few tells whether a panel of so many rows is one of few.
+func (j *job) few(rows int) bool {
+	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth && j.keys() >= fewKeys
+}
+
+// fewRowsOf returns rows of x like wideRows.of, and rows that will be needed soon.
+// Of widened ones it takes no more than a piece, always in the same memory.
+func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []float32, stride, got int) {
+	if !w.used {
+		rows, stride, got = w.of(t, x, u, lo, n)
+		return rows, x.ahead(u, lo), stride, got
+	}
+	w.have = span{}
+	rows, stride, got = w.of(t, x, u, lo, min(n, fewPiece))
+	return rows, rows, stride, got
+}
+
+// ahead returns the memory from row lo on of unit u, and fewAhead bytes further.
+func (t *Tensor) ahead(u unit, lo int) []float32 {
+	page, row := t.locate(u.b, lo)
+	at := t.at(page, u.h, row)
+	if rows := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1)); rows < (len(t.f32)-at)/max(1, t.stride[2]) {
+		at += rows * t.stride[2]
+	}
+	return t.f32[at:]
+}
+
+// fewScoreRows is scoreRows for a panel of few rows.
+func (w *workspace) fewScoreRows(j *job, p *panel, part span, top []float32) {
+	lanes, d := p.kern.lanes, j.d()
+	if top == nil {
+		top = w.ignored[:lanes]
+	}
+	for part.lo < part.hi {
+		s := p.scores(part)
+		k, next, ld, n := w.wideK.fewOf(j.tier, &j.k, p.unit, part.lo-p.phase, rowsPerCall(part.len(), lanes*d))
+		if n < fewKeys {
+			p.kern.tileMax(s, lanes, k, ld, 1, p.q, lanes, n, d, top)
+		} else {
+			p.kern.fewScores(s, k, ld, p.q, p.n, n, d, top, next)
+		}
+		part.lo += n
+	}
+}
+
+// fewWeigh is weighAll for a panel of few rows.
+func (w *workspace) fewWeigh(j *job, p *panel) {
+	lanes, dv := p.kern.lanes, j.dv()
+	o := p.o
+	if p.started {
+		o = w.partial
+	}
+	load := false
+	for part := p.keys; part.lo < part.hi; load = true {
+		v, next, ld, n := w.wideV.fewOf(j.tier, &j.v, p.unit, part.lo-p.phase, rowsPerCall(part.len(), p.n*dv))
+		p.kern.fewValues(o, dv, v, ld, p.scores(part), lanes, p.n, n, dv, load, next)
+		part.lo += n
+	}
+	if p.started {
+		p.kern.fewFold(p.o, dv, o, dv, p.n, dv, p.alpha, p.beta)
+	}
+}
