@@ -79,7 +79,7 @@ func (c *fuzzCall) validShape() bool {
 
 func (c *fuzzCall) validNumbers() bool {
 	within := func(x, least, most float32) bool { return x >= least && x <= most }
-	starts := c.b == 0 || c.queryStart > -1<<30 && c.queryStart <= 1<<30-c.lq && c.keyStart >= 0 && c.keyStart <= 1<<30-c.lk
+	starts := c.queryStart > -1<<30 && c.queryStart <= 1<<30-c.lq && c.keyStart >= 0 && c.keyStart <= 1<<30-c.lk
 	return within(c.scale, -0x1p127, 0x1p127) && (c.softcap == 0 || within(c.softcap, 0x1p-126, 0x1p127)) &&
 		c.rate >= 0 && c.rate < 1 && starts && c.threads >= 0
 }
