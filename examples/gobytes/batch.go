@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -204,7 +205,7 @@ func (b *Batch) feedForward(l *layer) error {
 	if err := b.apply(l.up, b.up, b.normed); err != nil {
 		return err
 	}
-	if err := silu(b.gate, b.up, b.exps); err != nil {
+	if err := activation.SiLU(b.gate, b.up, b.exps); err != nil {
 		return err
 	}
 	return b.apply(l.down, b.normed, b.gate)

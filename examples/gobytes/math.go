@@ -1,14 +1,9 @@
 package gobytes
 
-import (
-	"math"
-
-	"github.com/attn-go/attn/kernel"
-)
+import "math"
 
 // What lies between the matrix products, under the contract's rules: sums are
-// ascending chains, every operation rounds for itself, and the exponential is
-// kernel's.
+// ascending chains, and every operation rounds for itself.
 
 // rmsNorm writes x/√(mean(x²)+ε)·weight, row by row.
 func rmsNorm(out, x, weight []float32, epsilon float32) {
@@ -24,28 +19,6 @@ func rmsNorm(out, x, weight []float32, epsilon float32) {
 			out[i] = float32(float32(x[i]*r) * w)
 		}
 	}
-}
-
-var log2e = math.Float32frombits(0x3FB8AA3B)
-
-// silu writes gate·sigmoid(gate)·up to gate. The exponential's argument is never
-// positive: sigmoid(x) is 1/(1+e^-x), and e^x/(1+e^x) for x < 0.
-func silu(gate, up, scratch []float32) error {
-	e := scratch[:len(gate)]
-	for i, x := range gate {
-		e[i] = float32(-float32(math.Abs(float64(x))) * log2e)
-	}
-	if err := kernel.Exp2Slice(e, e); err != nil {
-		return err
-	}
-	for i, x := range gate {
-		numerator := x
-		if x < 0 {
-			numerator = float32(x * e[i])
-		}
-		gate[i] = float32(numerator / (1 + e[i]) * up[i])
-	}
-	return nil
 }
 
 // add adds y to x.

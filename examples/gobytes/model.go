@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 )
@@ -79,7 +80,7 @@ func Default() (*Model, error) {
 }
 
 // Load reads a model from a safetensors file of so many bytes, with weights of f16
-// and the [Config] as JSON in the metadata. A damaged or lying file gets an error.
+// or f32 and the [Config] as JSON in the metadata. A damaged or lying file gets an error.
 func Load(r io.ReaderAt, size int64) (*Model, error) {
 	f, err := safetensors.New(r, size)
 	if err != nil {
@@ -92,78 +93,29 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return m, m.load(&loader{file: f})
+	return m, m.load(weights.NewLoader(f))
 }
 
-func (m *Model) load(l *loader) error {
+func (m *Model) load(l *weights.Loader) error {
 	queries, keys := m.Heads*m.HeadSize, m.KVHeads*m.HeadSize
-	m.embed = l.floats("embed.weight", m.Vocab, m.Width)
-	m.head = l.linear("embed.weight", m.Vocab, m.Width)
-	m.norm = l.floats("norm.weight", m.Width)
+	m.embed = l.Floats("embed.weight", m.Vocab, m.Width)
+	m.head = l.Linear("embed.weight", "", m.Vocab, m.Width)
+	m.norm = l.Floats("norm.weight", m.Width)
 	for i := range m.Layers {
 		at := func(name string) string { return fmt.Sprintf("blocks.%d.%s.weight", i, name) }
 		m.layers = append(m.layers, layer{
-			attnNorm: l.floats(at("attn_norm"), m.Width),
-			ffnNorm:  l.floats(at("ffn_norm"), m.Width),
-			q:        l.linear(at("wq"), queries, m.Width),
-			k:        l.linear(at("wk"), keys, m.Width),
-			v:        l.linear(at("wv"), keys, m.Width),
-			o:        l.linear(at("wo"), m.Width, queries),
-			gate:     l.linear(at("w1"), m.FFN, m.Width),
-			up:       l.linear(at("w3"), m.FFN, m.Width),
-			down:     l.linear(at("w2"), m.Width, m.FFN),
+			attnNorm: l.Floats(at("attn_norm"), m.Width),
+			ffnNorm:  l.Floats(at("ffn_norm"), m.Width),
+			q:        l.Linear(at("wq"), "", queries, m.Width),
+			k:        l.Linear(at("wk"), "", keys, m.Width),
+			v:        l.Linear(at("wv"), "", keys, m.Width),
+			o:        l.Linear(at("wo"), "", m.Width, queries),
+			gate:     l.Linear(at("w1"), "", m.FFN, m.Width),
+			up:       l.Linear(at("w3"), "", m.FFN, m.Width),
+			down:     l.Linear(at("w2"), "", m.Width, m.FFN),
 		})
 	}
 	rope, err := kernel.NewRope(kernel.RopeConfig{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
 	m.rope = rope
-	return errors.Join(l.err, err)
-}
-
-// A loader reads tensors of f16 and keeps the first error.
-type loader struct {
-	file *safetensors.File
-	err  error
-}
-
-// halves reads a tensor of a known shape.
-func (l *loader) halves(name string, shape ...int) []kernel.F16 {
-	if l.err != nil {
-		return nil
-	}
-	info, _ := l.file.Info(name)
-	if fmt.Sprint(info.Shape) != fmt.Sprint(shape) || info.DType != "F16" {
-		l.err = fmt.Errorf("tensor %q: shape %d of %s, want %d of F16", name, info.Shape, info.DType, shape)
-		return nil
-	}
-	bits, err := l.file.Uint16(name)
-	if err != nil {
-		l.err = err
-		return nil
-	}
-	x := make([]kernel.F16, len(bits))
-	for i, b := range bits {
-		x[i] = kernel.F16(b)
-	}
-	return x
-}
-
-// floats reads a tensor and widens it.
-func (l *loader) floats(name string, shape ...int) []float32 {
-	halves := l.halves(name, shape...)
-	x := make([]float32, len(halves))
-	for i, h := range halves {
-		x[i] = h.Float32()
-	}
-	return x
-}
-
-// linear reads weights and packs them, as f16.
-func (l *loader) linear(name string, outputs, inputs int) *kernel.Linear {
-	w := l.halves(name, outputs, inputs)
-	if l.err != nil {
-		return nil
-	}
-	layer, err := kernel.NewLinear(kernel.Rows(w, outputs, inputs), nil)
-	l.err = err
-	return layer
+	return errors.Join(l.Err(), err)
 }

@@ -2,6 +2,7 @@ package gobytes
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 
 	"github.com/attn-go/attn/kernel"
@@ -40,7 +41,7 @@ func (s *Sampler) Next(logits []float32) (byte, error) {
 	top := logits[Greedy(logits)]
 	p := s.p[:len(logits)]
 	for i, x := range logits {
-		p[i] = float32((x - top) / s.temperature * log2e)
+		p[i] = float32((x - top) / s.temperature * math.Log2E)
 	}
 	if err := kernel.Exp2Slice(p, p); err != nil {
 		return 0, err

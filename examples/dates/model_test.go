@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/kernel"
+)
+
+var (
+	//go:embed testdata/reference.json
+	referenceJSON []byte
+	//go:embed testdata/reference.safetensors
+	referenceFile []byte
+)
+
+func defaultModel(t testing.TB) *model {
+	t.Helper()
+	m, err := loadDefault()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// references returns eight texts and their dates.
+func references(t testing.TB) (texts, dates []string) {
+	t.Helper()
+	var cases []struct{ Text, ISO string }
+	if err := json.Unmarshal(referenceJSON, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		texts, dates = append(texts, c.Text), append(dates, c.ISO)
+	}
+	if len(texts) != 8 {
+		t.Fatalf("%d references, want 8", len(texts))
+	}
+	return texts, dates
+}
+
+// A trace is everything that a model computes of texts: for every text the encoder's
+// states and then, one step after the other, what the decoder computes.
+type trace struct{ states, alignments, contexts, decoderStates, logits []float32 }
+
+func (t *trace) parts() map[string][]float32 {
+	return map[string][]float32{
+		"states": t.states, "alignments": t.alignments, "contexts": t.contexts,
+		"decoder_states": t.decoderStates, "logits": t.logits,
+	}
+}
+
+// tolerances are how far off PyTorch's numbers may be: it rounds in another order.
+var tolerances = map[string]float64{"states": 1e-5, "alignments": 1e-5, "contexts": 1e-5, "decoder_states": 1e-5, "logits": 1e-4}
+
+// steps is how many steps a trace has: ten characters and the end.
+const steps = 11
+
+// traces runs the model on texts side by side, each step with the likeliest characters
+// of the one before. What a trace has of padding is left out.
+func traces(t testing.TB, m *model, s settings, texts ...string) []trace {
+	t.Helper()
+	e, err := m.encode(texts, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make([]trace, len(texts))
+	for i := range result {
+		result[i].states = slices.Clone(e.states[i*e.longest*stateSize:][:e.lengths[i]*stateSize])
+	}
+	d := m.newDecoder(e, s)
+	last := make([]int, len(texts))
+	for range steps {
+		if err := d.step(last); err != nil {
+			t.Fatal(err)
+		}
+		for i := range texts {
+			r := &result[i]
+			r.alignments = append(r.alignments, d.alignment[i*e.longest:][:e.lengths[i]]...)
+			r.contexts = append(r.contexts, d.context[i*stateSize:][:stateSize]...)
+			r.decoderStates = append(r.decoderStates, d.cell.row(i)...)
+			r.logits = append(r.logits, d.logits[i*len(m.output):][:len(m.output)]...)
+			last[i] = d.likeliest(i)
+		}
+	}
+	return result
+}
+
+// torch returns what PyTorch computed of the texts, padding left out.
+func torch(t testing.TB, texts []string) []trace {
+	t.Helper()
+	f, err := safetensors.New(bytes.NewReader(referenceFile), int64(len(referenceFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths, err := f.Int64("lengths")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := make([]trace, len(texts))
+	for name := range tolerances {
+		x, err := f.Float32(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			if int(lengths[i]) != len(text) {
+				t.Fatalf("%q: length %d in the reference", text, lengths[i])
+			}
+			one := x[len(x)/len(texts)*i:][:len(x)/len(texts)]
+			switch r := &result[i]; name {
+			case "states":
+				r.states = one[:len(text)*stateSize]
+			case "alignments":
+				for row := range slices.Chunk(one, len(one)/steps) {
+					r.alignments = append(r.alignments, row[:len(text)]...)
+				}
+			case "contexts":
+				r.contexts = one
+			case "decoder_states":
+				r.decoderStates = one
+			case "logits":
+				r.logits = one
+			}
+		}
+	}
+	return result
+}
+
+// eachTier runs f for every tier that this CPU has and logs the others.
+func eachTier(t *testing.T, f func(t *testing.T, s settings)) {
+	for _, tier := range kernel.Tiers() {
+		if !tier.Runs {
+			t.Logf("tier %s does not run here: %s", tier.Name, tier.Reason)
+			continue
+		}
+		t.Run(tier.Name, func(t *testing.T) { f(t, settings{tier: tier.Name}) })
+	}
+}
+
+// TestReference compares all that is computed of eight texts with PyTorch.
+func TestReference(t *testing.T) {
+	m := defaultModel(t)
+	texts, _ := references(t)
+	want := torch(t, texts)
+	eachTier(t, func(t *testing.T, s settings) {
+		worst := map[string]float64{}
+		for i, got := range traces(t, m, s, texts...) {
+			wanted := want[i].parts()
+			for name, x := range got.parts() {
+				worst[name] = max(worst[name], distance(t, x, wanted[name]))
+			}
+		}
+		for name, tolerance := range tolerances {
+			if !(worst[name] <= tolerance) {
+				t.Errorf("%s differ by %g, want at most %g", name, worst[name], tolerance)
+			}
+		}
+		t.Logf("largest differences to PyTorch: %v", worst)
+	})
+}
+
+// distance returns the largest difference.
+func distance(t testing.TB, got, want []float32) float64 {
+	t.Helper()
+	if len(got) != len(want) || len(got) == 0 {
+		t.Fatalf("%d numbers, want %d", len(got), len(want))
+	}
+	worst := 0.0
+	for i, x := range got {
+		worst = max(worst, math.Abs(float64(x)-float64(want[i])))
+	}
+	return worst
+}
+
+// TestSameBits: tiers, threads and what else is in the batch do not change a bit.
+func TestSameBits(t *testing.T) {
+	m := defaultModel(t)
+	texts, _ := references(t)
+	want := traces(t, m, settings{tier: "generic", threads: 1}, texts...)
+	eachTier(t, func(t *testing.T, s settings) {
+		for s.threads = 1; s.threads <= 2; s.threads++ {
+			for i, got := range traces(t, m, s, texts...) {
+				sameBits(t, fmt.Sprintf("%q of all, %d threads", texts[i], s.threads), got, want[i])
+			}
+			for i, text := range texts {
+				sameBits(t, fmt.Sprintf("%q alone, %d threads", text, s.threads), traces(t, m, s, text)[0], want[i])
+			}
+		}
+	})
+}
+
+func sameBits(t testing.TB, what string, got, want trace) {
+	t.Helper()
+	wanted := want.parts()
+	for name, x := range got.parts() {
+		if len(x) != len(wanted[name]) {
+			t.Fatalf("%s: %s: %d numbers, want %d", what, name, len(x), len(wanted[name]))
+		}
+		for i := range x {
+			if math.Float32bits(x[i]) != math.Float32bits(wanted[name][i]) {
+				t.Fatalf("%s: %s: number %d is %v, want %v", what, name, i, x[i], wanted[name][i])
+			}
+		}
+	}
+}
+
+// TestTranslate translates all texts, one by one and side by side.
+func TestTranslate(t *testing.T) {
+	m := defaultModel(t)
+	texts, dates := references(t)
+	eachTier(t, func(t *testing.T, s settings) {
+		check := func(texts, dates []string) {
+			result, err := m.translate(texts, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range result {
+				if string(r.date) != dates[i] || string(r.text) != texts[i] {
+					t.Errorf("%q is %q, want %q", texts[i], string(r.date), dates[i])
+				}
+				if len(r.alignment) != len(r.date)*len(r.text) {
+					t.Errorf("%q: an alignment of %d numbers, want %d·%d", texts[i], len(r.alignment), len(r.date), len(r.text))
+				}
+			}
+		}
+		check(texts, dates)
+		for i := range texts {
+			check(texts[i:i+1], dates[i:i+1])
+		}
+	})
+}
+
+func TestBadTexts(t *testing.T) {
+	m := defaultModel(t)
+	for _, texts := range [][]string{nil, {""}, {"21 November 2026", ""}, {"21 Nov€mber"}, {strings.Repeat("1", maxLength+1)}, {"\xff"}} {
+		if _, err := m.translate(texts, settings{}); err == nil {
+			t.Errorf("%q: no error", texts)
+		}
+	}
+	if _, err := m.translate([]string{"1.1.2000"}, settings{tier: "none"}); err == nil {
+		t.Error("an unknown tier: no error")
+	}
+}
+
+// TestBadFiles: a damaged file gets an error, wherever the damage is.
+func TestBadFiles(t *testing.T) {
+	for name, damage := range map[string][2]string{
+		"no alphabet":      {`"input"`, `"inpvt"`},
+		"no character":     {`\"0\"`, `\"\" `},
+		"long character":   {`\"0\", \"1`, `\"01\", \"`},
+		"start":            {`^`, `~`},
+		"shorter alphabet": {`\"0\", \"1\"`, `\"0\"       `},
+		"other name":       {`"start.bias"`, `"start.bios"`},
+		"other shape":      {`[47,24]`, `[24,47]`},
+		"other type":       {`"F32"`, `"I32"`},
+	} {
+		b := bytes.Replace(embedded, []byte(damage[0]), []byte(damage[1]), 1)
+		if bytes.Equal(b, embedded) {
+			t.Fatalf("%s: nothing was damaged", name)
+		}
+		if _, err := load(bytes.NewReader(b), int64(len(b))); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, b := range [][]byte{nil, embedded[:len(embedded)-1]} {
+		if _, err := load(bytes.NewReader(b), int64(len(b))); err == nil {
+			t.Errorf("%d bytes: no error", len(b))
+		}
+	}
+}

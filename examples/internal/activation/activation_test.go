@@ -1,0 +1,60 @@
+package activation
+
+import (
+	"math"
+	"testing"
+)
+
+// points go through both signs, the steep middle and the ends where an exponential
+// underflows or would overflow.
+func points() []float32 {
+	x := []float32{0, float32(math.Copysign(0, -1)), 1e-40, -1e-40, 87, -87, 89, -89, 200, -200, math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1))}
+	for i := -400; i <= 400; i++ {
+		x = append(x, float32(i)/20)
+	}
+	return x
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// near accepts some units in the last place, more with |x|, as rounding x·log2 e is an
+// error of the exponent, and 0 for what has an exponential below the normal numbers.
+func near(x, got float32, want float64) bool {
+	units := 4 + min(128, math.Abs(float64(x)))
+	return math.Abs(float64(got)-want) <= units*(0x1p-23*math.Abs(want)+0x1p-125)
+}
+
+func TestSigmoid(t *testing.T) {
+	x := points()
+	got := append([]float32{float32(math.NaN())}, x...)
+	if err := Sigmoid(got, make([]float32, len(got))); err != nil {
+		t.Fatal(err)
+	}
+	if got[0] == got[0] {
+		t.Errorf("sigmoid of NaN is %v", got[0])
+	}
+	for i, x := range x {
+		if want := sigmoid(float64(x)); !near(x, got[i+1], want) {
+			t.Errorf("sigmoid(%v) = %v, want %v", x, got[i+1], want)
+		}
+	}
+}
+
+func TestSiLU(t *testing.T) {
+	x := points()
+	x = x[:len(x)-1]
+	up := make([]float32, len(x))
+	for i := range up {
+		up[i] = float32(i%7) - 3
+	}
+	got := append([]float32(nil), x...)
+	if err := SiLU(got, up, make([]float32, len(got))); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range x {
+		want := float64(x) * sigmoid(float64(x)) * float64(up[i])
+		if math.Abs(want) < math.MaxFloat32 && !near(x, got[i], want) {
+			t.Errorf("silu(%v)·%v = %v, want %v", x, up[i], got[i], want)
+		}
+	}
+}
