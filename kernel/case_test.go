@@ -82,7 +82,7 @@ func rowOf(t *Tensor, b, h, l int) []float32 {
 		wide := t.widened()
 		return rowOf(&wide, b, h, l)
 	}
-	at := t.at(b, h, l)
+	at := t.index(b, h, l)
 	return t.f32[at : at+t.shape[3]]
 }
 
@@ -91,7 +91,7 @@ func eachRow(t *Tensor, f func(b, h, l int, row []float32)) {
 	wide := t.widened()
 	for b := range t.shape[0] {
 		for h := range t.shape[1] {
-			for l := range t.shape[2] {
+			for l := range t.length(b) {
 				f(b, h, l, rowOf(&wide, b, h, l))
 			}
 		}
@@ -145,7 +145,7 @@ func checkGaps(t *testing.T, out *Tensor) {
 	t.Helper()
 	inRow := make([]bool, out.len())
 	eachRow(out, func(b, h, l int, row []float32) {
-		at := out.at(b, h, l)
+		at := out.index(b, h, l)
 		for i := range row {
 			inRow[at+i] = true
 		}
@@ -170,7 +170,7 @@ func same(t *testing.T, what string, a, b *Tensor) {
 			return
 		}
 		for e := range row {
-			if x, y := a.bits(a.at(bb, h, l)+e), b.bits(b.at(bb, h, l)+e); x != y {
+			if x, y := a.bits(a.index(bb, h, l)+e), b.bits(b.index(bb, h, l)+e); x != y {
 				t.Errorf("%s: [%d %d %d %d] is %v (%#x), want %v (%#x)", what, bb, h, l, e, row[e], x, rowOf(&want, bb, h, l)[e], y)
 				return
 			}

@@ -10,6 +10,8 @@ import "fmt"
 //     short for its shape and strides, or sizes that overflow an int; int8 without
 //     scales or as a query, bias or output, and scales that do not fit;
 //   - tensors whose shapes do not fit each other, see [Attention];
+//   - a ragged tensor with starts that descend, are negative or reach beyond its rows; out
+//     and q, v and k, LSE, Weights or Scores and q, whose batch rows differ in length;
 //   - an output two of whose elements share memory, or that shares memory with an
 //     input, an option or another output; LSE, Weights and Scores that are not
 //     float32;

@@ -17,14 +17,17 @@ func TestGuardOptions(t *testing.T) {
 			c.poison(newModel(q, k, v, &o))
 			q, k, v = c.typed(q, k, v)
 			c.outputs(&o)
-			want := [...]Tensor{c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), o.LSE, o.Weights, o.Scores}
+			lengths := c.raggedLengths()
+			q, k, v = lengths.pack(q, k, v)
+			out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
+			want := [...]Tensor{out, o.LSE, o.Weights, o.Scores}
 			if err := Attention(want[0], q, k, v, o); err != nil {
 				t.Fatal(err)
 			}
 			a.slots = a.slots[:0]
 			q, k, v = a.put("q", q), a.put("k", k), a.put("v", v)
 			a.putOptions(&o)
-			out := a.put("out", want[0])
+			out = a.put("out", out)
 			eachTier(t, func(t *testing.T, tier *tier) {
 				o.Tier = tier.name
 				got := [...]Tensor{out, o.LSE, o.Weights, o.Scores}

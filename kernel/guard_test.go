@@ -101,7 +101,8 @@ func casesOf(kernel string) func(w int) []microCase {
 
 // put moves a tensor into the arena, its slice cut off behind its last element.
 func (a *arena) put(name string, t Tensor) Tensor {
-	n, size := t.extent(), 4
+	all := t.storage()
+	n, size := all.extent(), 4
 	from := unsafe.Pointer(unsafe.SliceData(t.f32))
 	if t.dtype != Float32 {
 		from, size = t.other.data, 2

@@ -21,8 +21,11 @@ func (p *problem) next(u unit) unit {
 	return u
 }
 
-// rows is the number of query rows of a unit.
+// rows is the number of query rows of a unit of the longest batch row.
 func (p *problem) rows() int { return p.group * p.q.shape[2] }
+
+// rowsOf is the number of query rows of a unit of batch row b.
+func (p *problem) rowsOf(b int) int { return p.group * p.q.length(b) }
 
 // keys is the number of keys of the longest batch row.
 func (p *problem) keys() int { return p.k.shape[2] }
@@ -36,7 +39,8 @@ type job struct {
 	problem
 	schedule
 
-	crew crew[workspace]
+	crew  crew[workspace]
+	relay relay
 
 	// One for each thread, ready before the first starts: which of them get to
 	// work is up to the scheduler, and what a call allocates must not be.

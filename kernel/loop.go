@@ -3,16 +3,21 @@ package kernel
 // task does task i of j: its panels, block of keys by block of keys, so that all
 // panels use a block while it is in cache.
 func (w *workspace) task(j *job, i int) {
-	first, end := j.part(i, j.units())
-	panels := w.panels[:end-first]
+	y := j.stretch(i)
+	if y.blocks > 0 {
+		w.splitTask(j, y, i)
+		return
+	}
+	first, n, count := y.part(i)
+	panels := w.panels[:count]
 	all := nothing
-	u, n := j.unit(first/j.panels), first%j.panels // unit and panel in it
+	u := j.unit(first)
 	for x := range panels {
 		p := &panels[x]
-		p.few = j.few(j.rows())
+		p.few = j.few(j.rowsOf(u.b))
 		w.begin(j, p, u, n*j.width, j.width)
 		all = all.around(p.seen)
-		if n++; n == j.panels {
+		if n++; n == y.panels {
 			u, n = j.next(u), 0
 		}
 	}
@@ -24,18 +29,24 @@ func (w *workspace) task(j *job, i int) {
 	}
 }
 
-// begin makes p the panel of up to width rows of unit u from row on.
+// begin makes p the panel of up to width rows of unit u from row on, with what
+// earlier calls have left.
 func (w *workspace) begin(j *job, p *panel, u unit, row, width int) {
-	p.unit, p.row, p.n = u, row, min(width, j.rows()-row)
+	w.place(j, p, u, row, width)
+	if j.state.resume {
+		w.resume(j, p)
+	}
+}
+
+// place is begin for a panel that has seen no key.
+func (w *workspace) place(j *job, p *panel, u unit, row, width int) {
+	p.unit, p.row, p.n = u, row, min(width, j.rowsOf(u.b)-row)
 	p.query, p.head = row, 0
 	if j.group > 1 {
 		p.query, p.head = row/j.group, row%j.group
 	}
 	p.use(j.kernels(p.n))
 	p.see(j)
-	if j.state.resume {
-		w.resume(j, p)
-	}
 }
 
 // block does the panels' keys in the block from lo on: scores, softmax, weighted

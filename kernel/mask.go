@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Mask tells which keys a query may see. It is a value: build it once or per
@@ -100,6 +101,11 @@ func (m *Mask) length(b, keys int) int {
 		}
 	}
 	return keys
+}
+
+// hasLengths tells whether batch rows may have different numbers of keys.
+func (m *Mask) hasLengths() bool {
+	return slices.ContainsFunc(m.rules[:m.n], func(r rule) bool { return r.kind == ruleKeyLengths })
 }
 
 // window returns the most keys that a query sees under the sliding windows of m, all ints

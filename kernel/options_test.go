@@ -21,6 +21,7 @@ var factors = []struct {
 }{
 	{"shape", 6}, {"types", 5}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
 	{"dropout", 3}, {"positions", 4}, {"hook", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
+	{"ragged", 4},
 }
 
 var optionShapes = []attnCase{
@@ -322,6 +323,10 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 // with the contract.
 func (c *optionCase) compare(t *testing.T, o Options) {
 	q, k, v := c.inputs()
+	lengths := c.raggedLengths()
+	if lengths.keys != nil {
+		o.Mask = o.Mask.And(KeyLengths(lengths.keys))
+	}
 	c.poison(newModel(q, k, v, &o))
 	q, k, v = c.typed(q, k, v)
 	if o.Bias.isSet() {
@@ -336,10 +341,11 @@ func (c *optionCase) compare(t *testing.T, o Options) {
 		copy(row, rows[[3]int{b, h, i}].out)
 	})
 	want = want.as(c.types.out)
+	q, k, v = lengths.pack(q, k, v)
 	eachTier(t, func(t *testing.T, tier *tier) {
 		o.Tier = tier.name
 		c.outputs(&o)
-		out := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
+		out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
 		if err := Attention(out, q, k, v, o); err != nil {
 			t.Fatal(err)
 		}

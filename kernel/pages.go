@@ -38,7 +38,7 @@ func (t Tensor) Paged(table *PageTable) Tensor {
 	if table == nil {
 		table = &noPages
 	}
-	t.paging = paging{table, clampInt32(t.shape[0]), clampInt32(t.shape[2])}
+	t.paging = paging{table: table, count: clampInt32(t.shape[0]), size: clampInt32(t.shape[2])}
 	t.shape[0], t.shape[2] = len(table.Lengths), 0
 	for _, n := range table.Lengths {
 		t.shape[2] = max(t.shape[2], n)
@@ -49,11 +49,12 @@ func (t Tensor) Paged(table *PageTable) Tensor {
 var noPages PageTable
 
 // paging is what a paged tensor has beside its grid, whose first and third stride are
-// those of pages and of rows within a page.
+// those of pages and of rows within a page; or a ragged one.
 type paging struct {
-	table *PageTable // nil if the tensor is not paged
-	count int32      // pages
-	size  int32      // rows of a page; as good as any number beyond all positions
+	table  *PageTable // nil if the tensor is not paged
+	starts *int       // the first of those of a ragged tensor, nil if it is not one
+	count  int32      // pages, or starts
+	size   int32      // rows of a page, or in all; as good as any number beyond all positions
 }
 
 func clampInt32(n int) int32 { return int32(max(min(n, math.MaxInt32), math.MinInt32)) }
@@ -63,20 +64,26 @@ func (t *Tensor) isPaged() bool { return t.table != nil }
 
 // length returns the number of rows of batch row b.
 func (t *Tensor) length(b int) int {
-	if t.table == nil {
-		return t.shape[2]
+	switch {
+	case t.isPaged():
+		return t.table.Lengths[b]
+	case t.isRagged():
+		return t.start(b+1) - t.start(b)
 	}
-	return t.table.Lengths[b]
+	return t.shape[2]
 }
 
 // locate returns where row l of batch row b lies: the first index of the grid, a
 // page if it is paged, and the third.
 func (t *Tensor) locate(b, l int) (page, row int) {
-	if t.table == nil {
-		return b, l
+	switch {
+	case t.isPaged():
+		n := int(t.size)
+		return int(t.table.Pages[b][l/n]), l % n
+	case t.isRagged():
+		return 0, t.start(b) + l
 	}
-	n := int(t.size)
-	return int(t.table.Pages[b][l/n]), l % n
+	return b, l
 }
 
 // run returns how many of n ≥ 1 rows from row l on lie at one distance from each other.
@@ -90,8 +97,11 @@ func (t *Tensor) run(l, n int) int {
 // storage is the grid of all of the tensor's memory.
 func (t *Tensor) storage() grid {
 	g := t.grid
-	if t.isPaged() {
+	switch {
+	case t.isPaged():
 		g.shape[0], g.shape[2] = int(t.count), int(t.size)
+	case t.isRagged():
+		g.shape[0], g.shape[2] = 1, max(int(t.size), 0)
 	}
 	return g
 }
@@ -123,19 +133,6 @@ func (t *Tensor) checkPages(name string) error {
 			if page < 0 || page >= t.count {
 				return wrong(fmt.Sprintf("page %d, number %d of batch row %d", page, i, b), fmt.Sprintf("0 to %d", t.count-1))
 			}
-		}
-	}
-	return nil
-}
-
-// checkSameLengths reports keys and values whose batch rows differ in length.
-func checkSameLengths(k, v *Tensor) error {
-	if k.table == v.table {
-		return nil
-	}
-	for b := range k.shape[0] {
-		if got, want := v.length(b), k.length(b); got != want {
-			return &ArgumentError{"v", fmt.Sprintf("length %d of batch row %d", got, b), fmt.Sprintf("%d as k has it", want)}
 		}
 	}
 	return nil

@@ -60,7 +60,10 @@ func (p *problem) set(out, q, k, v *Tensor, o *Options) {
 	}
 	if o.LSE.isSet() || o.Weights.isSet() || o.Scores.isSet() {
 		p.extras = true
-		p.lse, p.weights, p.scores, p.stage = o.LSE, o.Weights, o.Scores, o.ScoreStage
+		p.lse, p.stage = o.LSE, o.ScoreStage
+		if k.shape[2] > 0 { // else they are empty
+			p.weights, p.scores = o.Weights, o.Scores
+		}
 	}
 }
 

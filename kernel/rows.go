@@ -52,8 +52,9 @@ func (w *workspace) offsets(j *job, t *Tensor, p *panel) { w.offsetsAt(j, t, p, 
 func (w *workspace) offsetsAt(j *job, t *Tensor, p *panel, e int) {
 	i, g := p.query, p.head
 	off := w.off[:p.kern.lanes]
+	first := t.index(p.unit.b, 0, 0) + e
 	for lane := range off[:p.n] {
-		off[lane] = t.at(p.unit.b, p.unit.h*j.group+g, i) + e
+		off[lane] = first + t.at(0, p.unit.h*j.group+g, i)
 		if g++; g == j.group {
 			i, g = i+1, 0
 		}

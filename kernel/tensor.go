@@ -14,6 +14,7 @@ import (
 // The elements are float32, [F16], [BF16] or int8 with scales, see Tensor.Scaled.
 //
 // Keys and values may lie in pages, see Tensor.Paged.
+// Batch rows of different lengths may follow one another, see Tensor.Ragged.
 //
 // Constructors never fail: [Attention] checks every argument and names the one
 // that does not fit its slice.

@@ -91,8 +91,10 @@ func (t Tensor) widened() Tensor {
 		return t
 	}
 	wide := Strided(filled(t.len(), nan32), t.shape, t.stride)
+	wide.paging = t.paging
 	eachRow(&wide, func(b, h, l int, row []float32) {
-		at := t.at(b, h, l)
+		at := t.index(b, h, l)
+		page, l := t.locate(b, l)
 		for e := range row {
 			switch t.dtype {
 			case Float16:
@@ -101,7 +103,7 @@ func (t Tensor) widened() Tensor {
 				row[e] = BF16(t.u16()[at+e]).Float32()
 			case Int8:
 				s := t.scales
-				row[e] = float32(t.i8()[at+e]) * s.f32[s.at(b, h, l)+e*s.shape[3]/t.shape[3]]
+				row[e] = float32(t.i8()[at+e]) * s.f32[s.at(page, h, l)+e*s.shape[3]/t.shape[3]]
 			}
 		}
 	})

@@ -18,7 +18,7 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 			return err
 		}
 	}
-	if !q.isPlain() {
+	if !q.isFloat() {
 		return &ArgumentError{"q", q.describe(), wantPlain}
 	}
 	if err := checkShapes(out, q, k, v); err != nil {
@@ -41,8 +41,11 @@ func (t *Tensor) check(name string) error {
 	return nil
 }
 
-// isPlain tells whether the tensor may be something else than keys or values.
-func (t *Tensor) isPlain() bool { return t.dtype != Int8 && t.scales == nil && !t.isPaged() }
+// isFloat tells whether the tensor may be something else than keys or values.
+func (t *Tensor) isFloat() bool { return t.dtype != Int8 && t.scales == nil && !t.isPaged() }
+
+// isPlain tells whether it may be one that neither has a call's queries nor its keys.
+func (t *Tensor) isPlain() bool { return t.isFloat() && !t.isRagged() }
 
 // checkAny reports a tensor that is not valid by itself.
 func (t *Tensor) checkAny(name string) error {
@@ -52,6 +55,11 @@ func (t *Tensor) checkAny(name string) error {
 	}
 	if t.isPaged() {
 		if err := t.checkPages(name); err != nil {
+			return err
+		}
+	}
+	if t.isRagged() {
+		if err := t.checkRagged(name); err != nil {
 			return err
 		}
 	}
@@ -77,6 +85,9 @@ func (t *Tensor) checkScales(name string) error {
 	}
 	if s.isPaged() {
 		return fault("a tensor that is not paged, but of all pages")
+	}
+	if s.isRagged() {
+		return fault("a tensor that is not ragged, but of all rows")
 	}
 	if want := s.flaw(s.len()); want != "" {
 		return fault(want)
@@ -113,7 +124,7 @@ func (g *grid) flaw(elements int) string {
 }
 
 // wantPlain asks for what isPlain tells.
-const wantPlain = "float32, float16 or bfloat16, not paged"
+const wantPlain = "float32, float16 or bfloat16, not paged, and ragged only as q is"
 
 // wantElements asks for a slice of n elements.
 func wantElements(n int) string {
@@ -129,6 +140,9 @@ func (t *Tensor) describe() string {
 	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.shape, t.stride, t.len())
 	if t.isPaged() {
 		text += fmt.Sprintf(", %d pages of %d", t.count, t.size)
+	}
+	if t.isRagged() {
+		text += fmt.Sprintf(", ragged in %d rows", t.size)
 	}
 	if t.dtype != Float32 {
 		text = t.dtype.String() + " " + text
@@ -157,26 +171,30 @@ func checkShapes(out, q, k, v *Tensor) error {
 	if want := [4]int{b, h, l, dv}; out.shape != want {
 		return &ArgumentError{"out", out.describe(), fmt.Sprintf("shape %v, q's with v's head size", want)}
 	}
-	return checkSameLengths(k, v)
+	if err := out.checkLengths("out", q, "q"); err != nil {
+		return err
+	}
+	return v.checkLengths("v", k, "k")
 }
 
 // checkDistinct reports an output two of whose elements may share an address.
 // The strides must nest: sorted, each reaches beyond all that lies inside it.
 func (t *Tensor) checkDistinct(name string) error {
-	if slices.Contains(t.shape[:], 0) {
+	g := t.storage()
+	if slices.Contains(g.shape[:], 0) {
 		return nil
 	}
 	order := [3]int{2, 1, 0}
-	slices.SortStableFunc(order[:], func(x, y int) int { return cmp.Compare(t.stride[x], t.stride[y]) })
-	inner := t.shape[3]
+	slices.SortStableFunc(order[:], func(x, y int) int { return cmp.Compare(g.stride[x], g.stride[y]) })
+	inner := g.shape[3]
 	for _, i := range order {
-		if t.shape[i] == 1 {
+		if g.shape[i] == 1 {
 			continue
 		}
-		if t.stride[i] < inner {
+		if g.stride[i] < inner {
 			return &ArgumentError{name, t.describe(), "strides that nest, so that no two elements overlap"}
 		}
-		inner += (t.shape[i] - 1) * t.stride[i]
+		inner += (g.shape[i] - 1) * g.stride[i]
 	}
 	return nil
 }

@@ -102,6 +102,9 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 			if err := t.checkOutput(names[i]); err != nil {
 				return err
 			}
+			if err := t.checkLengths(names[i], out, "out"); err != nil {
+				return err
+			}
 		}
 		written[i] = t.memory()
 		if err := checkOverlap(names[i], written[i], q, k, v, o, written[:i]); err != nil {
@@ -113,8 +116,11 @@ func (o *Options) checkOutputs(out, q, k, v *Tensor, c *callShape) error {
 
 // checkOutput reports an output that is not valid by itself.
 func (t *Tensor) checkOutput(name string) error {
-	if err := t.check(name); err != nil {
+	if err := t.checkAny(name); err != nil {
 		return err
+	}
+	if !t.isFloat() {
+		return &ArgumentError{name, t.describe(), wantPlain}
 	}
 	return t.checkDistinct(name)
 }
@@ -149,7 +155,7 @@ func checkOverlap(name string, written memory, q, k, v *Tensor, o *Options, othe
 
 // validateMerge reports the first argument of Merge that does not fit.
 func validateMerge(out *Tensor, parts []Partials, o *MergeOptions) error {
-	if err := out.checkOutput("out"); err != nil {
+	if err := out.CheckOutput("out"); err != nil {
 		return err
 	}
 	b, h, l, dv := out.shape[0], out.shape[1], out.shape[2], out.shape[3]

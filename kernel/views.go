@@ -8,19 +8,28 @@ func (t *Tensor) Row(b, h, l int) []float32 {
 	if t.dtype != Float32 {
 		return nil
 	}
-	page, row := t.locate(b, l)
-	return t.row(page, h, row)
+	at := t.index(b, h, l)
+	return t.f32[at : at+t.shape[3]]
 }
 
 // Check reports, as an [*ArgumentError] about arg, a tensor that is not valid by
-// itself: one with a slice that is too short for its shape and strides, and so on.
-func (t *Tensor) Check(arg string) error { return t.checkAny(arg) }
+// itself: one with a slice that is too short for its shape and strides, and so on; or that
+// is ragged, as its batch rows have not the lengths that its shape tells.
+func (t *Tensor) Check(arg string) error {
+	if t.isRagged() {
+		return &ArgumentError{arg, t.describe(), "a tensor that is not ragged"}
+	}
+	return t.checkAny(arg)
+}
 
 // CheckOutput reports, as an [*ArgumentError] about arg, a tensor that is not valid
 // by itself, that cannot be written to, as elements of it share memory, or that
 // shares memory with one of the inputs.
 func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) error {
-	if err := t.checkOutput(arg); err != nil {
+	if err := t.check(arg); err != nil {
+		return err
+	}
+	if err := t.checkDistinct(arg); err != nil {
 		return err
 	}
 	written := t.memory()

@@ -98,5 +98,5 @@ func (p *panel) rowOf(j *job, t *Tensor, lane int) []float32 {
 // at returns where it starts.
 func (p *panel) at(j *job, t *Tensor, lane int) int {
 	r := p.row + lane
-	return t.at(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
+	return t.index(p.unit.b, p.unit.h*j.group+r%j.group, r/j.group)
 }

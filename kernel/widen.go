@@ -166,7 +166,6 @@ func (t *Tensor) fillNaN(at int) {
 // rows returns the memory of n ≥ 1 rows of unit u of a float32 tensor, from row lo
 // on, with the gaps between them and nothing beyond. They are a run.
 func (t *Tensor) rows(u unit, lo, n int) []float32 {
-	page, row := t.locate(u.b, lo)
-	at := t.at(page, u.h, row)
+	at := t.index(u.b, u.h, lo)
 	return t.f32[at : at+(n-1)*t.stride[2]+t.shape[3]]
 }

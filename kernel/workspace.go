@@ -62,10 +62,10 @@ type panel struct {
 
 // fit makes the workspace large enough for the tasks of j.
 func (w *workspace) fit(j *job) {
-	for len(w.panels) < j.maxGroup() {
+	for len(w.panels) < j.most {
 		w.panels = append(w.panels, panel{})
 	}
-	for i := range w.panels[:j.maxGroup()] {
+	for i := range w.panels[:j.most] {
 		w.panels[i].fit(j, j.width)
 	}
 	w.wideK.fit(&j.k, false)
