@@ -3,6 +3,7 @@ package fallback
 import (
 	"flag"
 	"math"
+	"sort"
 	"testing"
 )
 
@@ -52,10 +53,20 @@ func TestWidenAll(t *testing.T) {
 	}
 }
 
+// magnitudes are the values of 0, 1, 2, ..., ascending. Instead of infinity there
+// is what would follow without a bound on the exponent.
+func (f format) magnitudes() []float64 {
+	list := make([]float64, f.inf()+1)
+	for i := range list {
+		list[i] = f.value(uint16(i))
+	}
+	list[f.inf()] = math.Ldexp(1, f.bias()+1)
+	return list
+}
+
 // nearest rounds by the definition: of the two neighbours of |x| the nearer one,
-// or the even one. The largest finite number's upper neighbour is what would
-// follow without a bound on the exponent.
-func (f format) nearest(x float32) uint16 {
+// or the even one.
+func (f format) nearest(magnitudes []float64, x float32) uint16 {
 	if x != x {
 		return f.nan
 	}
@@ -63,27 +74,15 @@ func (f format) nearest(x float32) uint16 {
 	if math.Signbit(float64(x)) {
 		sign = 1 << 15
 	}
-	lo, hi := uint16(0), f.inf() // value(lo) ≤ y < value(hi), or y is infinite
-	if math.IsInf(y, 1) {
-		return sign | f.inf()
+	hi := sort.SearchFloat64s(magnitudes, y)
+	if hi == 0 || hi == len(magnitudes) {
+		return sign | uint16(min(hi, int(f.inf())))
 	}
-	for hi-lo > 1 {
-		if mid := lo + (hi-lo)/2; f.value(mid) <= y {
-			lo = mid
-		} else {
-			hi = mid
-		}
+	below, above := y-magnitudes[hi-1], magnitudes[hi]-y // exact
+	if below < above || below == above && hi&1 == 1 {
+		hi--
 	}
-	below := f.value(lo)
-	above := f.value(hi)
-	if hi == f.inf() {
-		above = math.Ldexp(1, f.bias()+1)
-	}
-	switch { // the distances are exact
-	case y-below < above-y, y-below == above-y && lo&1 == 0:
-		return sign | lo
-	}
-	return sign | hi
+	return sign | uint16(hi)
 }
 
 // TestNarrow compares a sample of all float32, and all neighbours of ties and of
@@ -97,23 +96,18 @@ func TestNarrow(t *testing.T) {
 		step = 99991
 	}
 	for _, f := range formats {
+		magnitudes := f.magnitudes()
 		check := func(x float32) {
-			if got, want := f.narrow(x), f.nearest(x); got != want {
+			if got, want := f.narrow(x), f.nearest(magnitudes, x); got != want {
 				t.Errorf("%v (%08x) is %s %#04x, want %#04x", x, math.Float32bits(x), f.name, got, want)
 			}
 		}
 		for bits := uint64(0); bits < 1<<32; bits += step {
 			check(math.Float32frombits(uint32(bits)))
 		}
-		for i := range uint16(1<<15) + 1 {
-			if i > f.inf() {
-				break
-			}
-			tie := (f.value(i) + f.value(i+1)) / 2
-			if i >= f.inf()-1 {
-				tie = math.Ldexp(2-math.Ldexp(0.5, -f.fraction), f.bias())
-			}
-			for _, x := range []float32{float32(f.value(i)), float32(tie)} {
+		for i, x := range magnitudes[1:] {
+			tie := (magnitudes[i] + x) / 2
+			for _, x := range []float32{float32(x), float32(tie)} {
 				for _, y := range []float32{x, math.Nextafter32(x, 0), math.Nextafter32(x, float32(math.Inf(1)))} {
 					check(y)
 					check(-y)
