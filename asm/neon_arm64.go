@@ -119,6 +119,26 @@ func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, sca
 //go:noescape
 func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
+// FewScoresNEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on.
+//
+//go:noescape
+func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+
+// FewValuesNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+//
+//go:noescape
+func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+
+// FewFoldNEON folds n rows of part into those of o: fma(part, beta, o·alpha).
+//
+//go:noescape
+func FewFoldNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+
+// FewUnpackNEON finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+//
+//go:noescape
+func FewUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+
 // WidenF16NEON converts n rows of d binary16.
 //
 //go:noescape
@@ -158,3 +178,8 @@ func TanhNEON(dst []float32, src []float32)
 //
 //go:noescape
 func PeakNEON(n int)
+
+// ReadNEON reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory.
+//
+//go:noescape
+func ReadNEON(p []float32)

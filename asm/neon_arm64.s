@@ -29577,6 +29577,2762 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
+// func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+TEXT ·FewScoresNEON(SB), NOSPLIT, $0-152
+	MOVD ldk+48(FP), R0
+	LSL $2, R0, R0
+	MOVD n+80(FP), R1
+	MOVD m+88(FP), R2
+	MOVD s_base+0(FP), R3
+	MOVD max_len+112(FP), R4
+	MOVD q_base+56(FP), R5
+	MOVD next_base+128(FP), R15
+	MOVD d+96(FP), R16
+	LSL $2, R16, R16
+	CMP R0, R16
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $255, R16, R16
+	AND $-256, R16, R16
+	SUB R16, R0, R13
+	ADD R0<<4, R15, R14
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R16
+	MOVD $0, R13
+	ADD $8192, R15, R14
+
+rows:
+	LSL $2, R4, R4
+	MOVD k_base+24(FP), R17
+	ADD R0, R17, R19
+	LSL $2, R0, R20
+	ADD R0, R19, R21
+	ADD R20, R20, R22
+	ADD R0, R21, R23
+	ADD R20, R22, R24
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMP $16, R2
+	BGE whole
+	CBZ R2, done
+	SUB $16, R2, R2
+	MUL R4, R2, R9
+	ADD R9, R3, R3
+	MUL R0, R2, R9
+	ADD R9, R17, R17
+	ADD R9, R19, R19
+	ADD R9, R21, R21
+	ADD R9, R23, R23
+	MOVD $16, R2
+
+whole:
+	MOVD $0, R7
+
+	// A group of up to 4 queries.
+group:
+	SUB R7, R1, R9
+	CMP $4, R9
+	BGE group4
+	CMP $3, R9
+	BGE group3
+	CMP $2, R9
+	BGE group2
+
+	// 16 keys by 1 queries.
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	ADD R7<<2, R5, R6
+	MOVD d+96(FP), R8
+	LSR $2, R8, R8
+	MOVD R15, R10
+	MOVD R14, R11
+	MOVD R16, R12
+	PCALIGN $32
+
+group1step:
+	PRFM (R10), PLDL1KEEP
+	PRFM (R11), PLDL2KEEP
+	PRFM 64(R10), PLDL1KEEP
+	PRFM 64(R11), PLDL2KEEP
+	PRFM 128(R10), PLDL1KEEP
+	PRFM 128(R11), PLDL2KEEP
+	PRFM 192(R10), PLDL1KEEP
+	PRFM 192(R11), PLDL2KEEP
+	ADD $256, R10, R10
+	ADD $256, R11, R11
+	SUBS $256, R12, R12
+	BNE group1ahead
+	ADD R13, R10, R10
+	ADD R13, R11, R11
+	MOVD R16, R12
+
+group1ahead:
+	FMOVQ (R6), F4
+	ADD R4, R6, R6
+	FMOVQ (R6), F5
+	ADD R4, R6, R6
+	FMOVQ (R6), F6
+	ADD R4, R6, R6
+	FMOVQ (R6), F7
+	ADD R4, R6, R6
+	FMOVQ (R17), F8
+	FMOVQ (R19), F9
+	FMOVQ (R21), F10
+	FMOVQ (R23), F11
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
+	WORD $0x4f851120 // fmla v0.4s, v9.4s, v5.s[0]
+	WORD $0x4f861140 // fmla v0.4s, v10.4s, v6.s[0]
+	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
+	WORD $0x3cf46a28 // ldr q8, [x17, x20]
+	WORD $0x3cf46a69 // ldr q9, [x19, x20]
+	WORD $0x3cf46aaa // ldr q10, [x21, x20]
+	WORD $0x3cf46aeb // ldr q11, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x4f841101 // fmla v1.4s, v8.4s, v4.s[0]
+	WORD $0x4f851121 // fmla v1.4s, v9.4s, v5.s[0]
+	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
+	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
+	WORD $0x3cf66a28 // ldr q8, [x17, x22]
+	WORD $0x3cf66a69 // ldr q9, [x19, x22]
+	WORD $0x3cf66aaa // ldr q10, [x21, x22]
+	WORD $0x3cf66aeb // ldr q11, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x4f841102 // fmla v2.4s, v8.4s, v4.s[0]
+	WORD $0x4f851122 // fmla v2.4s, v9.4s, v5.s[0]
+	WORD $0x4f861142 // fmla v2.4s, v10.4s, v6.s[0]
+	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
+	WORD $0x3cf86a28 // ldr q8, [x17, x24]
+	WORD $0x3cf86a69 // ldr q9, [x19, x24]
+	WORD $0x3cf86aaa // ldr q10, [x21, x24]
+	WORD $0x3cf86aeb // ldr q11, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
+	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
+	WORD $0x4f861143 // fmla v3.4s, v10.4s, v6.s[0]
+	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+	SUBS $1, R8, R8
+	BNE group1step
+	MOVD d+96(FP), R8
+	ANDS $3, R8, R8
+	BEQ group1store
+	SUB $4, R8, R8
+	ADD R8<<2, R17, R17
+	ADD R8<<2, R19, R19
+	ADD R8<<2, R21, R21
+	ADD R8<<2, R23, R23
+	MUL R4, R8, R9
+	ADD R9, R6, R6
+	FMOVQ (R6), F4
+	ADD R4, R6, R6
+	FMOVQ (R6), F5
+	ADD R4, R6, R6
+	FMOVQ (R6), F6
+	ADD R4, R6, R6
+	FMOVQ (R6), F7
+	ADD R4, R6, R6
+	FMOVQ (R17), F8
+	FMOVQ (R19), F9
+	FMOVQ (R21), F10
+	FMOVQ (R23), F11
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	CMP $-1, R8
+	BLT group1skip1
+	WORD $0x4f851120 // fmla v0.4s, v9.4s, v5.s[0]
+
+group1skip1:
+	CMP $-2, R8
+	BLT group1skip2
+	WORD $0x4f861140 // fmla v0.4s, v10.4s, v6.s[0]
+
+group1skip2:
+	CMP $-3, R8
+	BLT group1skip3
+	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
+
+group1skip3:
+	WORD $0x3cf46a28 // ldr q8, [x17, x20]
+	WORD $0x3cf46a69 // ldr q9, [x19, x20]
+	WORD $0x3cf46aaa // ldr q10, [x21, x20]
+	WORD $0x3cf46aeb // ldr q11, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	CMP $-1, R8
+	BLT group1skip5
+	WORD $0x4f851121 // fmla v1.4s, v9.4s, v5.s[0]
+
+group1skip5:
+	CMP $-2, R8
+	BLT group1skip6
+	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
+
+group1skip6:
+	CMP $-3, R8
+	BLT group1skip7
+	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
+
+group1skip7:
+	WORD $0x3cf66a28 // ldr q8, [x17, x22]
+	WORD $0x3cf66a69 // ldr q9, [x19, x22]
+	WORD $0x3cf66aaa // ldr q10, [x21, x22]
+	WORD $0x3cf66aeb // ldr q11, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	CMP $-1, R8
+	BLT group1skip9
+	WORD $0x4f851122 // fmla v2.4s, v9.4s, v5.s[0]
+
+group1skip9:
+	CMP $-2, R8
+	BLT group1skip10
+	WORD $0x4f861142 // fmla v2.4s, v10.4s, v6.s[0]
+
+group1skip10:
+	CMP $-3, R8
+	BLT group1skip11
+	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
+
+group1skip11:
+	WORD $0x3cf86a28 // ldr q8, [x17, x24]
+	WORD $0x3cf86a69 // ldr q9, [x19, x24]
+	WORD $0x3cf86aaa // ldr q10, [x21, x24]
+	WORD $0x3cf86aeb // ldr q11, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	CMP $-1, R8
+	BLT group1skip13
+	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
+
+group1skip13:
+	CMP $-2, R8
+	BLT group1skip14
+	WORD $0x4f861143 // fmla v3.4s, v10.4s, v6.s[0]
+
+group1skip14:
+	CMP $-3, R8
+	BLT group1skip15
+	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
+
+group1skip15:
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+
+group1store:
+	VORR V0.B16, V0.B16, V8.B16
+	VORR V0.B16, V0.B16, V9.B16
+	VORR V0.B16, V0.B16, V10.B16
+	VORR V1.B16, V1.B16, V11.B16
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V2.B16, V2.B16, V14.B16
+	VORR V2.B16, V2.B16, V15.B16
+	VORR V2.B16, V2.B16, V16.B16
+	VORR V3.B16, V3.B16, V17.B16
+	VORR V3.B16, V3.B16, V18.B16
+	VORR V3.B16, V3.B16, V19.B16
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V8.S4, V0.S4, V4.S4
+	VTRN2 V8.S4, V0.S4, V5.S4
+	VTRN1 V10.S4, V9.S4, V6.S4
+	VTRN2 V10.S4, V9.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V0.D2
+	VTRN2 V6.D2, V4.D2, V9.D2
+	VTRN1 V7.D2, V5.D2, V8.D2
+	VTRN2 V7.D2, V5.D2, V10.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V11.S4, V1.S4, V4.S4
+	VTRN2 V11.S4, V1.S4, V5.S4
+	VTRN1 V13.S4, V12.S4, V6.S4
+	VTRN2 V13.S4, V12.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V1.D2
+	VTRN2 V6.D2, V4.D2, V12.D2
+	VTRN1 V7.D2, V5.D2, V11.D2
+	VTRN2 V7.D2, V5.D2, V13.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V14.S4, V2.S4, V4.S4
+	VTRN2 V14.S4, V2.S4, V5.S4
+	VTRN1 V16.S4, V15.S4, V6.S4
+	VTRN2 V16.S4, V15.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V2.D2
+	VTRN2 V6.D2, V4.D2, V15.D2
+	VTRN1 V7.D2, V5.D2, V14.D2
+	VTRN2 V7.D2, V5.D2, V16.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V3.S4, V4.S4
+	VTRN2 V17.S4, V3.S4, V5.S4
+	VTRN1 V19.S4, V18.S4, V6.S4
+	VTRN2 V19.S4, V18.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V3.D2
+	VTRN2 V6.D2, V4.D2, V18.D2
+	VTRN1 V7.D2, V5.D2, V17.D2
+	VTRN2 V7.D2, V5.D2, V19.D2
+
+group1lanes:
+	ADD R7<<2, R3, R6
+	MOVD max_base+104(FP), R9
+	ADD R7<<2, R9, R9
+	FMOVQ (R9), F4
+	FMOVQ F0, (R6)
+	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
+	VBIT V5.B16, V0.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F8, (R6)
+	WORD $0x6ea4e505 // fcmgt v5.4s, v8.4s, v4.4s
+	VBIT V5.B16, V8.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F9, (R6)
+	WORD $0x6ea4e525 // fcmgt v5.4s, v9.4s, v4.4s
+	VBIT V5.B16, V9.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F10, (R6)
+	WORD $0x6ea4e545 // fcmgt v5.4s, v10.4s, v4.4s
+	VBIT V5.B16, V10.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F1, (R6)
+	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
+	VBIT V5.B16, V1.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F11, (R6)
+	WORD $0x6ea4e565 // fcmgt v5.4s, v11.4s, v4.4s
+	VBIT V5.B16, V11.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F12, (R6)
+	WORD $0x6ea4e585 // fcmgt v5.4s, v12.4s, v4.4s
+	VBIT V5.B16, V12.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F13, (R6)
+	WORD $0x6ea4e5a5 // fcmgt v5.4s, v13.4s, v4.4s
+	VBIT V5.B16, V13.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F2, (R6)
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	VBIT V5.B16, V2.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F14, (R6)
+	WORD $0x6ea4e5c5 // fcmgt v5.4s, v14.4s, v4.4s
+	VBIT V5.B16, V14.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F15, (R6)
+	WORD $0x6ea4e5e5 // fcmgt v5.4s, v15.4s, v4.4s
+	VBIT V5.B16, V15.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F16, (R6)
+	WORD $0x6ea4e605 // fcmgt v5.4s, v16.4s, v4.4s
+	VBIT V5.B16, V16.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F3, (R6)
+	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
+	VBIT V5.B16, V3.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F17, (R6)
+	WORD $0x6ea4e625 // fcmgt v5.4s, v17.4s, v4.4s
+	VBIT V5.B16, V17.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F18, (R6)
+	WORD $0x6ea4e645 // fcmgt v5.4s, v18.4s, v4.4s
+	VBIT V5.B16, V18.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F19, (R6)
+	WORD $0x6ea4e665 // fcmgt v5.4s, v19.4s, v4.4s
+	VBIT V5.B16, V19.B16, V4.B16
+	ADD R4, R6, R6
+	FMOVQ F4, (R9)
+	ADD $4, R7, R7
+	CMP R1, R7
+	BLT next
+	CMP R7<<2, R4
+	BGT group1lanes
+	B next
+
+	// 16 keys by 2 queries.
+group2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	ADD R7<<2, R5, R6
+	MOVD d+96(FP), R8
+	LSR $2, R8, R8
+	MOVD R15, R10
+	MOVD R14, R11
+	MOVD R16, R12
+	PCALIGN $32
+
+group2step:
+	PRFM (R10), PLDL1KEEP
+	PRFM (R11), PLDL2KEEP
+	PRFM 64(R10), PLDL1KEEP
+	PRFM 64(R11), PLDL2KEEP
+	PRFM 128(R10), PLDL1KEEP
+	PRFM 128(R11), PLDL2KEEP
+	PRFM 192(R10), PLDL1KEEP
+	PRFM 192(R11), PLDL2KEEP
+	ADD $256, R10, R10
+	ADD $256, R11, R11
+	SUBS $256, R12, R12
+	BNE group2ahead
+	ADD R13, R10, R10
+	ADD R13, R11, R11
+	MOVD R16, R12
+
+group2ahead:
+	FMOVQ (R6), F8
+	ADD R4, R6, R6
+	FMOVQ (R6), F9
+	ADD R4, R6, R6
+	FMOVQ (R6), F10
+	ADD R4, R6, R6
+	FMOVQ (R6), F11
+	ADD R4, R6, R6
+	FMOVQ (R17), F12
+	FMOVQ (R19), F13
+	FMOVQ (R21), F14
+	FMOVQ (R23), F15
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f881180 // fmla v0.4s, v12.4s, v8.s[0]
+	WORD $0x4fa81181 // fmla v1.4s, v12.4s, v8.s[1]
+	WORD $0x4f8911a0 // fmla v0.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a1 // fmla v1.4s, v13.4s, v9.s[1]
+	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c1 // fmla v1.4s, v14.4s, v10.s[1]
+	WORD $0x4f8b11e0 // fmla v0.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
+	WORD $0x3cf46a2c // ldr q12, [x17, x20]
+	WORD $0x3cf46a6d // ldr q13, [x19, x20]
+	WORD $0x3cf46aae // ldr q14, [x21, x20]
+	WORD $0x3cf46aef // ldr q15, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
+	WORD $0x4fa81183 // fmla v3.4s, v12.4s, v8.s[1]
+	WORD $0x4f8911a2 // fmla v2.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a3 // fmla v3.4s, v13.4s, v9.s[1]
+	WORD $0x4f8a11c2 // fmla v2.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c3 // fmla v3.4s, v14.4s, v10.s[1]
+	WORD $0x4f8b11e2 // fmla v2.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
+	WORD $0x3cf66a2c // ldr q12, [x17, x22]
+	WORD $0x3cf66a6d // ldr q13, [x19, x22]
+	WORD $0x3cf66aae // ldr q14, [x21, x22]
+	WORD $0x3cf66aef // ldr q15, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
+	WORD $0x4fa81185 // fmla v5.4s, v12.4s, v8.s[1]
+	WORD $0x4f8911a4 // fmla v4.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a5 // fmla v5.4s, v13.4s, v9.s[1]
+	WORD $0x4f8a11c4 // fmla v4.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
+	WORD $0x4f8b11e4 // fmla v4.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
+	WORD $0x3cf86a2c // ldr q12, [x17, x24]
+	WORD $0x3cf86a6d // ldr q13, [x19, x24]
+	WORD $0x3cf86aae // ldr q14, [x21, x24]
+	WORD $0x3cf86aef // ldr q15, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f881186 // fmla v6.4s, v12.4s, v8.s[0]
+	WORD $0x4fa81187 // fmla v7.4s, v12.4s, v8.s[1]
+	WORD $0x4f8911a6 // fmla v6.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a7 // fmla v7.4s, v13.4s, v9.s[1]
+	WORD $0x4f8a11c6 // fmla v6.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c7 // fmla v7.4s, v14.4s, v10.s[1]
+	WORD $0x4f8b11e6 // fmla v6.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+	SUBS $1, R8, R8
+	BNE group2step
+	MOVD d+96(FP), R8
+	ANDS $3, R8, R8
+	BEQ group2store
+	SUB $4, R8, R8
+	ADD R8<<2, R17, R17
+	ADD R8<<2, R19, R19
+	ADD R8<<2, R21, R21
+	ADD R8<<2, R23, R23
+	MUL R4, R8, R9
+	ADD R9, R6, R6
+	FMOVQ (R6), F8
+	ADD R4, R6, R6
+	FMOVQ (R6), F9
+	ADD R4, R6, R6
+	FMOVQ (R6), F10
+	ADD R4, R6, R6
+	FMOVQ (R6), F11
+	ADD R4, R6, R6
+	FMOVQ (R17), F12
+	FMOVQ (R19), F13
+	FMOVQ (R21), F14
+	FMOVQ (R23), F15
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R8
+	BLT group2skip1
+	WORD $0x4f8911a0 // fmla v0.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a1 // fmla v1.4s, v13.4s, v9.s[1]
+
+group2skip1:
+	CMP $-2, R8
+	BLT group2skip2
+	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c1 // fmla v1.4s, v14.4s, v10.s[1]
+
+group2skip2:
+	CMP $-3, R8
+	BLT group2skip3
+	WORD $0x4f8b11e0 // fmla v0.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
+
+group2skip3:
+	WORD $0x3cf46a2c // ldr q12, [x17, x20]
+	WORD $0x3cf46a6d // ldr q13, [x19, x20]
+	WORD $0x3cf46aae // ldr q14, [x21, x20]
+	WORD $0x3cf46aef // ldr q15, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R8
+	BLT group2skip5
+	WORD $0x4f8911a2 // fmla v2.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a3 // fmla v3.4s, v13.4s, v9.s[1]
+
+group2skip5:
+	CMP $-2, R8
+	BLT group2skip6
+	WORD $0x4f8a11c2 // fmla v2.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c3 // fmla v3.4s, v14.4s, v10.s[1]
+
+group2skip6:
+	CMP $-3, R8
+	BLT group2skip7
+	WORD $0x4f8b11e2 // fmla v2.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
+
+group2skip7:
+	WORD $0x3cf66a2c // ldr q12, [x17, x22]
+	WORD $0x3cf66a6d // ldr q13, [x19, x22]
+	WORD $0x3cf66aae // ldr q14, [x21, x22]
+	WORD $0x3cf66aef // ldr q15, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R8
+	BLT group2skip9
+	WORD $0x4f8911a4 // fmla v4.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a5 // fmla v5.4s, v13.4s, v9.s[1]
+
+group2skip9:
+	CMP $-2, R8
+	BLT group2skip10
+	WORD $0x4f8a11c4 // fmla v4.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
+
+group2skip10:
+	CMP $-3, R8
+	BLT group2skip11
+	WORD $0x4f8b11e4 // fmla v4.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
+
+group2skip11:
+	WORD $0x3cf86a2c // ldr q12, [x17, x24]
+	WORD $0x3cf86a6d // ldr q13, [x19, x24]
+	WORD $0x3cf86aae // ldr q14, [x21, x24]
+	WORD $0x3cf86aef // ldr q15, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R8
+	BLT group2skip13
+	WORD $0x4f8911a6 // fmla v6.4s, v13.4s, v9.s[0]
+	WORD $0x4fa911a7 // fmla v7.4s, v13.4s, v9.s[1]
+
+group2skip13:
+	CMP $-2, R8
+	BLT group2skip14
+	WORD $0x4f8a11c6 // fmla v6.4s, v14.4s, v10.s[0]
+	WORD $0x4faa11c7 // fmla v7.4s, v14.4s, v10.s[1]
+
+group2skip14:
+	CMP $-3, R8
+	BLT group2skip15
+	WORD $0x4f8b11e6 // fmla v6.4s, v15.4s, v11.s[0]
+	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
+
+group2skip15:
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+
+group2store:
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V3.B16, V3.B16, V14.B16
+	VORR V3.B16, V3.B16, V15.B16
+	VORR V5.B16, V5.B16, V16.B16
+	VORR V5.B16, V5.B16, V17.B16
+	VORR V7.B16, V7.B16, V18.B16
+	VORR V7.B16, V7.B16, V19.B16
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V1.S4, V0.S4, V8.S4
+	VTRN2 V1.S4, V0.S4, V9.S4
+	VTRN1 V13.S4, V12.S4, V10.S4
+	VTRN2 V13.S4, V12.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V0.D2
+	VTRN2 V10.D2, V8.D2, V12.D2
+	VTRN1 V11.D2, V9.D2, V1.D2
+	VTRN2 V11.D2, V9.D2, V13.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V3.S4, V2.S4, V8.S4
+	VTRN2 V3.S4, V2.S4, V9.S4
+	VTRN1 V15.S4, V14.S4, V10.S4
+	VTRN2 V15.S4, V14.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V2.D2
+	VTRN2 V10.D2, V8.D2, V14.D2
+	VTRN1 V11.D2, V9.D2, V3.D2
+	VTRN2 V11.D2, V9.D2, V15.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V17.S4, V16.S4, V10.S4
+	VTRN2 V17.S4, V16.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V16.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V17.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V7.S4, V6.S4, V8.S4
+	VTRN2 V7.S4, V6.S4, V9.S4
+	VTRN1 V19.S4, V18.S4, V10.S4
+	VTRN2 V19.S4, V18.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V6.D2
+	VTRN2 V10.D2, V8.D2, V18.D2
+	VTRN1 V11.D2, V9.D2, V7.D2
+	VTRN2 V11.D2, V9.D2, V19.D2
+
+group2lanes:
+	ADD R7<<2, R3, R6
+	MOVD max_base+104(FP), R9
+	ADD R7<<2, R9, R9
+	FMOVQ (R9), F8
+	FMOVQ F0, (R6)
+	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
+	VBIT V9.B16, V0.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F1, (R6)
+	WORD $0x6ea8e429 // fcmgt v9.4s, v1.4s, v8.4s
+	VBIT V9.B16, V1.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F12, (R6)
+	WORD $0x6ea8e589 // fcmgt v9.4s, v12.4s, v8.4s
+	VBIT V9.B16, V12.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F13, (R6)
+	WORD $0x6ea8e5a9 // fcmgt v9.4s, v13.4s, v8.4s
+	VBIT V9.B16, V13.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F2, (R6)
+	WORD $0x6ea8e449 // fcmgt v9.4s, v2.4s, v8.4s
+	VBIT V9.B16, V2.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F3, (R6)
+	WORD $0x6ea8e469 // fcmgt v9.4s, v3.4s, v8.4s
+	VBIT V9.B16, V3.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F14, (R6)
+	WORD $0x6ea8e5c9 // fcmgt v9.4s, v14.4s, v8.4s
+	VBIT V9.B16, V14.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F15, (R6)
+	WORD $0x6ea8e5e9 // fcmgt v9.4s, v15.4s, v8.4s
+	VBIT V9.B16, V15.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F4, (R6)
+	WORD $0x6ea8e489 // fcmgt v9.4s, v4.4s, v8.4s
+	VBIT V9.B16, V4.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F5, (R6)
+	WORD $0x6ea8e4a9 // fcmgt v9.4s, v5.4s, v8.4s
+	VBIT V9.B16, V5.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F16, (R6)
+	WORD $0x6ea8e609 // fcmgt v9.4s, v16.4s, v8.4s
+	VBIT V9.B16, V16.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F17, (R6)
+	WORD $0x6ea8e629 // fcmgt v9.4s, v17.4s, v8.4s
+	VBIT V9.B16, V17.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F6, (R6)
+	WORD $0x6ea8e4c9 // fcmgt v9.4s, v6.4s, v8.4s
+	VBIT V9.B16, V6.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F7, (R6)
+	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
+	VBIT V9.B16, V7.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F18, (R6)
+	WORD $0x6ea8e649 // fcmgt v9.4s, v18.4s, v8.4s
+	VBIT V9.B16, V18.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F19, (R6)
+	WORD $0x6ea8e669 // fcmgt v9.4s, v19.4s, v8.4s
+	VBIT V9.B16, V19.B16, V8.B16
+	ADD R4, R6, R6
+	FMOVQ F8, (R9)
+	ADD $4, R7, R7
+	CMP R1, R7
+	BLT next
+	CMP R7<<2, R4
+	BGT group2lanes
+	B next
+
+	// 16 keys by 3 queries.
+group3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	ADD R7<<2, R5, R6
+	MOVD d+96(FP), R8
+	LSR $2, R8, R8
+	MOVD R15, R10
+	MOVD R14, R11
+	MOVD R16, R12
+	PCALIGN $32
+
+group3step:
+	PRFM (R10), PLDL1KEEP
+	PRFM (R11), PLDL2KEEP
+	PRFM 64(R10), PLDL1KEEP
+	PRFM 64(R11), PLDL2KEEP
+	PRFM 128(R10), PLDL1KEEP
+	PRFM 128(R11), PLDL2KEEP
+	PRFM 192(R10), PLDL1KEEP
+	PRFM 192(R11), PLDL2KEEP
+	ADD $256, R10, R10
+	ADD $256, R11, R11
+	SUBS $256, R12, R12
+	BNE group3ahead
+	ADD R13, R10, R10
+	ADD R13, R11, R11
+	MOVD R16, R12
+
+group3ahead:
+	FMOVQ (R6), F12
+	ADD R4, R6, R6
+	FMOVQ (R6), F13
+	ADD R4, R6, R6
+	FMOVQ (R6), F14
+	ADD R4, R6, R6
+	FMOVQ (R6), F15
+	ADD R4, R6, R6
+	FMOVQ (R17), F16
+	FMOVQ (R19), F17
+	FMOVQ (R21), F18
+	FMOVQ (R23), F19
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f8c1200 // fmla v0.4s, v16.4s, v12.s[0]
+	WORD $0x4fac1201 // fmla v1.4s, v16.4s, v12.s[1]
+	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1221 // fmla v1.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a22 // fmla v2.4s, v17.4s, v13.s[2]
+	WORD $0x4f8e1240 // fmla v0.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1241 // fmla v1.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
+	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1261 // fmla v1.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
+	WORD $0x3cf46a30 // ldr q16, [x17, x20]
+	WORD $0x3cf46a71 // ldr q17, [x19, x20]
+	WORD $0x3cf46ab2 // ldr q18, [x21, x20]
+	WORD $0x3cf46af3 // ldr q19, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
+	WORD $0x4fac1204 // fmla v4.4s, v16.4s, v12.s[1]
+	WORD $0x4f8c1a05 // fmla v5.4s, v16.4s, v12.s[2]
+	WORD $0x4f8d1223 // fmla v3.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1224 // fmla v4.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a25 // fmla v5.4s, v17.4s, v13.s[2]
+	WORD $0x4f8e1243 // fmla v3.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1244 // fmla v4.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a45 // fmla v5.4s, v18.4s, v14.s[2]
+	WORD $0x4f8f1263 // fmla v3.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1264 // fmla v4.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
+	WORD $0x3cf66a30 // ldr q16, [x17, x22]
+	WORD $0x3cf66a71 // ldr q17, [x19, x22]
+	WORD $0x3cf66ab2 // ldr q18, [x21, x22]
+	WORD $0x3cf66af3 // ldr q19, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f8c1206 // fmla v6.4s, v16.4s, v12.s[0]
+	WORD $0x4fac1207 // fmla v7.4s, v16.4s, v12.s[1]
+	WORD $0x4f8c1a08 // fmla v8.4s, v16.4s, v12.s[2]
+	WORD $0x4f8d1226 // fmla v6.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1227 // fmla v7.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a28 // fmla v8.4s, v17.4s, v13.s[2]
+	WORD $0x4f8e1246 // fmla v6.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1247 // fmla v7.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a48 // fmla v8.4s, v18.4s, v14.s[2]
+	WORD $0x4f8f1266 // fmla v6.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1267 // fmla v7.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
+	WORD $0x3cf86a30 // ldr q16, [x17, x24]
+	WORD $0x3cf86a71 // ldr q17, [x19, x24]
+	WORD $0x3cf86ab2 // ldr q18, [x21, x24]
+	WORD $0x3cf86af3 // ldr q19, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f8c1209 // fmla v9.4s, v16.4s, v12.s[0]
+	WORD $0x4fac120a // fmla v10.4s, v16.4s, v12.s[1]
+	WORD $0x4f8c1a0b // fmla v11.4s, v16.4s, v12.s[2]
+	WORD $0x4f8d1229 // fmla v9.4s, v17.4s, v13.s[0]
+	WORD $0x4fad122a // fmla v10.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a2b // fmla v11.4s, v17.4s, v13.s[2]
+	WORD $0x4f8e1249 // fmla v9.4s, v18.4s, v14.s[0]
+	WORD $0x4fae124a // fmla v10.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a4b // fmla v11.4s, v18.4s, v14.s[2]
+	WORD $0x4f8f1269 // fmla v9.4s, v19.4s, v15.s[0]
+	WORD $0x4faf126a // fmla v10.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+	SUBS $1, R8, R8
+	BNE group3step
+	MOVD d+96(FP), R8
+	ANDS $3, R8, R8
+	BEQ group3store
+	SUB $4, R8, R8
+	ADD R8<<2, R17, R17
+	ADD R8<<2, R19, R19
+	ADD R8<<2, R21, R21
+	ADD R8<<2, R23, R23
+	MUL R4, R8, R9
+	ADD R9, R6, R6
+	FMOVQ (R6), F12
+	ADD R4, R6, R6
+	FMOVQ (R6), F13
+	ADD R4, R6, R6
+	FMOVQ (R6), F14
+	ADD R4, R6, R6
+	FMOVQ (R6), F15
+	ADD R4, R6, R6
+	FMOVQ (R17), F16
+	FMOVQ (R19), F17
+	FMOVQ (R21), F18
+	FMOVQ (R23), F19
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R8
+	BLT group3skip1
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1221 // fmla v1.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a22 // fmla v2.4s, v17.4s, v13.s[2]
+
+group3skip1:
+	CMP $-2, R8
+	BLT group3skip2
+	WORD $0x4f8e1240 // fmla v0.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1241 // fmla v1.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
+
+group3skip2:
+	CMP $-3, R8
+	BLT group3skip3
+	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1261 // fmla v1.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
+
+group3skip3:
+	WORD $0x3cf46a30 // ldr q16, [x17, x20]
+	WORD $0x3cf46a71 // ldr q17, [x19, x20]
+	WORD $0x3cf46ab2 // ldr q18, [x21, x20]
+	WORD $0x3cf46af3 // ldr q19, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R8
+	BLT group3skip5
+	WORD $0x4f8d1223 // fmla v3.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1224 // fmla v4.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a25 // fmla v5.4s, v17.4s, v13.s[2]
+
+group3skip5:
+	CMP $-2, R8
+	BLT group3skip6
+	WORD $0x4f8e1243 // fmla v3.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1244 // fmla v4.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a45 // fmla v5.4s, v18.4s, v14.s[2]
+
+group3skip6:
+	CMP $-3, R8
+	BLT group3skip7
+	WORD $0x4f8f1263 // fmla v3.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1264 // fmla v4.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
+
+group3skip7:
+	WORD $0x3cf66a30 // ldr q16, [x17, x22]
+	WORD $0x3cf66a71 // ldr q17, [x19, x22]
+	WORD $0x3cf66ab2 // ldr q18, [x21, x22]
+	WORD $0x3cf66af3 // ldr q19, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R8
+	BLT group3skip9
+	WORD $0x4f8d1226 // fmla v6.4s, v17.4s, v13.s[0]
+	WORD $0x4fad1227 // fmla v7.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a28 // fmla v8.4s, v17.4s, v13.s[2]
+
+group3skip9:
+	CMP $-2, R8
+	BLT group3skip10
+	WORD $0x4f8e1246 // fmla v6.4s, v18.4s, v14.s[0]
+	WORD $0x4fae1247 // fmla v7.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a48 // fmla v8.4s, v18.4s, v14.s[2]
+
+group3skip10:
+	CMP $-3, R8
+	BLT group3skip11
+	WORD $0x4f8f1266 // fmla v6.4s, v19.4s, v15.s[0]
+	WORD $0x4faf1267 // fmla v7.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
+
+group3skip11:
+	WORD $0x3cf86a30 // ldr q16, [x17, x24]
+	WORD $0x3cf86a71 // ldr q17, [x19, x24]
+	WORD $0x3cf86ab2 // ldr q18, [x21, x24]
+	WORD $0x3cf86af3 // ldr q19, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R8
+	BLT group3skip13
+	WORD $0x4f8d1229 // fmla v9.4s, v17.4s, v13.s[0]
+	WORD $0x4fad122a // fmla v10.4s, v17.4s, v13.s[1]
+	WORD $0x4f8d1a2b // fmla v11.4s, v17.4s, v13.s[2]
+
+group3skip13:
+	CMP $-2, R8
+	BLT group3skip14
+	WORD $0x4f8e1249 // fmla v9.4s, v18.4s, v14.s[0]
+	WORD $0x4fae124a // fmla v10.4s, v18.4s, v14.s[1]
+	WORD $0x4f8e1a4b // fmla v11.4s, v18.4s, v14.s[2]
+
+group3skip14:
+	CMP $-3, R8
+	BLT group3skip15
+	WORD $0x4f8f1269 // fmla v9.4s, v19.4s, v15.s[0]
+	WORD $0x4faf126a // fmla v10.4s, v19.4s, v15.s[1]
+	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
+
+group3skip15:
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+
+group3store:
+	VORR V2.B16, V2.B16, V16.B16
+	VORR V5.B16, V5.B16, V17.B16
+	VORR V8.B16, V8.B16, V18.B16
+	VORR V11.B16, V11.B16, V19.B16
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V1.S4, V0.S4, V12.S4
+	VTRN2 V1.S4, V0.S4, V13.S4
+	VTRN1 V16.S4, V2.S4, V14.S4
+	VTRN2 V16.S4, V2.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V0.D2
+	VTRN2 V14.D2, V12.D2, V2.D2
+	VTRN1 V15.D2, V13.D2, V1.D2
+	VTRN2 V15.D2, V13.D2, V16.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V4.S4, V3.S4, V12.S4
+	VTRN2 V4.S4, V3.S4, V13.S4
+	VTRN1 V17.S4, V5.S4, V14.S4
+	VTRN2 V17.S4, V5.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V3.D2
+	VTRN2 V14.D2, V12.D2, V5.D2
+	VTRN1 V15.D2, V13.D2, V4.D2
+	VTRN2 V15.D2, V13.D2, V17.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V7.S4, V6.S4, V12.S4
+	VTRN2 V7.S4, V6.S4, V13.S4
+	VTRN1 V18.S4, V8.S4, V14.S4
+	VTRN2 V18.S4, V8.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V6.D2
+	VTRN2 V14.D2, V12.D2, V8.D2
+	VTRN1 V15.D2, V13.D2, V7.D2
+	VTRN2 V15.D2, V13.D2, V18.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V10.S4, V9.S4, V12.S4
+	VTRN2 V10.S4, V9.S4, V13.S4
+	VTRN1 V19.S4, V11.S4, V14.S4
+	VTRN2 V19.S4, V11.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V9.D2
+	VTRN2 V14.D2, V12.D2, V11.D2
+	VTRN1 V15.D2, V13.D2, V10.D2
+	VTRN2 V15.D2, V13.D2, V19.D2
+
+group3lanes:
+	ADD R7<<2, R3, R6
+	MOVD max_base+104(FP), R9
+	ADD R7<<2, R9, R9
+	FMOVQ (R9), F12
+	FMOVQ F0, (R6)
+	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
+	VBIT V13.B16, V0.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F1, (R6)
+	WORD $0x6eace42d // fcmgt v13.4s, v1.4s, v12.4s
+	VBIT V13.B16, V1.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F2, (R6)
+	WORD $0x6eace44d // fcmgt v13.4s, v2.4s, v12.4s
+	VBIT V13.B16, V2.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F16, (R6)
+	WORD $0x6eace60d // fcmgt v13.4s, v16.4s, v12.4s
+	VBIT V13.B16, V16.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F3, (R6)
+	WORD $0x6eace46d // fcmgt v13.4s, v3.4s, v12.4s
+	VBIT V13.B16, V3.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F4, (R6)
+	WORD $0x6eace48d // fcmgt v13.4s, v4.4s, v12.4s
+	VBIT V13.B16, V4.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F5, (R6)
+	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
+	VBIT V13.B16, V5.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F17, (R6)
+	WORD $0x6eace62d // fcmgt v13.4s, v17.4s, v12.4s
+	VBIT V13.B16, V17.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F6, (R6)
+	WORD $0x6eace4cd // fcmgt v13.4s, v6.4s, v12.4s
+	VBIT V13.B16, V6.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F7, (R6)
+	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
+	VBIT V13.B16, V7.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F8, (R6)
+	WORD $0x6eace50d // fcmgt v13.4s, v8.4s, v12.4s
+	VBIT V13.B16, V8.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F18, (R6)
+	WORD $0x6eace64d // fcmgt v13.4s, v18.4s, v12.4s
+	VBIT V13.B16, V18.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F9, (R6)
+	WORD $0x6eace52d // fcmgt v13.4s, v9.4s, v12.4s
+	VBIT V13.B16, V9.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F10, (R6)
+	WORD $0x6eace54d // fcmgt v13.4s, v10.4s, v12.4s
+	VBIT V13.B16, V10.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F11, (R6)
+	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
+	VBIT V13.B16, V11.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F19, (R6)
+	WORD $0x6eace66d // fcmgt v13.4s, v19.4s, v12.4s
+	VBIT V13.B16, V19.B16, V12.B16
+	ADD R4, R6, R6
+	FMOVQ F12, (R9)
+	ADD $4, R7, R7
+	CMP R1, R7
+	BLT next
+	CMP R7<<2, R4
+	BGT group3lanes
+	B next
+
+	// 16 keys by 4 queries.
+group4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	ADD R7<<2, R5, R6
+	MOVD d+96(FP), R8
+	LSR $2, R8, R8
+	MOVD R15, R10
+	MOVD R14, R11
+	MOVD R16, R12
+	PCALIGN $32
+
+group4step:
+	PRFM (R10), PLDL1KEEP
+	PRFM (R11), PLDL2KEEP
+	PRFM 64(R10), PLDL1KEEP
+	PRFM 64(R11), PLDL2KEEP
+	PRFM 128(R10), PLDL1KEEP
+	PRFM 128(R11), PLDL2KEEP
+	PRFM 192(R10), PLDL1KEEP
+	PRFM 192(R11), PLDL2KEEP
+	ADD $256, R10, R10
+	ADD $256, R11, R11
+	SUBS $256, R12, R12
+	BNE group4ahead
+	ADD R13, R10, R10
+	ADD R13, R11, R11
+	MOVD R16, R12
+
+group4ahead:
+	FMOVQ (R6), F16
+	ADD R4, R6, R6
+	FMOVQ (R6), F17
+	ADD R4, R6, R6
+	FMOVQ (R6), F18
+	ADD R4, R6, R6
+	FMOVQ (R6), F19
+	ADD R4, R6, R6
+	FMOVQ (R17), F20
+	FMOVQ (R19), F21
+	FMOVQ (R21), F22
+	FMOVQ (R23), F23
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
+	WORD $0x4fb01281 // fmla v1.4s, v20.4s, v16.s[1]
+	WORD $0x4f901a82 // fmla v2.4s, v20.4s, v16.s[2]
+	WORD $0x4fb01a83 // fmla v3.4s, v20.4s, v16.s[3]
+	WORD $0x4f9112a0 // fmla v0.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a1 // fmla v1.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aa2 // fmla v2.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aa3 // fmla v3.4s, v21.4s, v17.s[3]
+	WORD $0x4f9212c0 // fmla v0.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c1 // fmla v1.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ac2 // fmla v2.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21ac3 // fmla v3.4s, v22.4s, v18.s[3]
+	WORD $0x4f9312e0 // fmla v0.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e1 // fmla v1.4s, v23.4s, v19.s[1]
+	WORD $0x4f931ae2 // fmla v2.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
+	WORD $0x3cf46a34 // ldr q20, [x17, x20]
+	WORD $0x3cf46a75 // ldr q21, [x19, x20]
+	WORD $0x3cf46ab6 // ldr q22, [x21, x20]
+	WORD $0x3cf46af7 // ldr q23, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	WORD $0x4f901284 // fmla v4.4s, v20.4s, v16.s[0]
+	WORD $0x4fb01285 // fmla v5.4s, v20.4s, v16.s[1]
+	WORD $0x4f901a86 // fmla v6.4s, v20.4s, v16.s[2]
+	WORD $0x4fb01a87 // fmla v7.4s, v20.4s, v16.s[3]
+	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a5 // fmla v5.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aa6 // fmla v6.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aa7 // fmla v7.4s, v21.4s, v17.s[3]
+	WORD $0x4f9212c4 // fmla v4.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c5 // fmla v5.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ac6 // fmla v6.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21ac7 // fmla v7.4s, v22.4s, v18.s[3]
+	WORD $0x4f9312e4 // fmla v4.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e5 // fmla v5.4s, v23.4s, v19.s[1]
+	WORD $0x4f931ae6 // fmla v6.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
+	WORD $0x3cf66a34 // ldr q20, [x17, x22]
+	WORD $0x3cf66a75 // ldr q21, [x19, x22]
+	WORD $0x3cf66ab6 // ldr q22, [x21, x22]
+	WORD $0x3cf66af7 // ldr q23, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	WORD $0x4f901288 // fmla v8.4s, v20.4s, v16.s[0]
+	WORD $0x4fb01289 // fmla v9.4s, v20.4s, v16.s[1]
+	WORD $0x4f901a8a // fmla v10.4s, v20.4s, v16.s[2]
+	WORD $0x4fb01a8b // fmla v11.4s, v20.4s, v16.s[3]
+	WORD $0x4f9112a8 // fmla v8.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a9 // fmla v9.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aaa // fmla v10.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aab // fmla v11.4s, v21.4s, v17.s[3]
+	WORD $0x4f9212c8 // fmla v8.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c9 // fmla v9.4s, v22.4s, v18.s[1]
+	WORD $0x4f921aca // fmla v10.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21acb // fmla v11.4s, v22.4s, v18.s[3]
+	WORD $0x4f9312e8 // fmla v8.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e9 // fmla v9.4s, v23.4s, v19.s[1]
+	WORD $0x4f931aea // fmla v10.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
+	WORD $0x3cf86a34 // ldr q20, [x17, x24]
+	WORD $0x3cf86a75 // ldr q21, [x19, x24]
+	WORD $0x3cf86ab6 // ldr q22, [x21, x24]
+	WORD $0x3cf86af7 // ldr q23, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	WORD $0x4f90128c // fmla v12.4s, v20.4s, v16.s[0]
+	WORD $0x4fb0128d // fmla v13.4s, v20.4s, v16.s[1]
+	WORD $0x4f901a8e // fmla v14.4s, v20.4s, v16.s[2]
+	WORD $0x4fb01a8f // fmla v15.4s, v20.4s, v16.s[3]
+	WORD $0x4f9112ac // fmla v12.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112ad // fmla v13.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aae // fmla v14.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aaf // fmla v15.4s, v21.4s, v17.s[3]
+	WORD $0x4f9212cc // fmla v12.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212cd // fmla v13.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ace // fmla v14.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21acf // fmla v15.4s, v22.4s, v18.s[3]
+	WORD $0x4f9312ec // fmla v12.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312ed // fmla v13.4s, v23.4s, v19.s[1]
+	WORD $0x4f931aee // fmla v14.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+	SUBS $1, R8, R8
+	BNE group4step
+	MOVD d+96(FP), R8
+	ANDS $3, R8, R8
+	BEQ group4store
+	SUB $4, R8, R8
+	ADD R8<<2, R17, R17
+	ADD R8<<2, R19, R19
+	ADD R8<<2, R21, R21
+	ADD R8<<2, R23, R23
+	MUL R4, R8, R9
+	ADD R9, R6, R6
+	FMOVQ (R6), F16
+	ADD R4, R6, R6
+	FMOVQ (R6), F17
+	ADD R4, R6, R6
+	FMOVQ (R6), F18
+	ADD R4, R6, R6
+	FMOVQ (R6), F19
+	ADD R4, R6, R6
+	FMOVQ (R17), F20
+	FMOVQ (R19), F21
+	FMOVQ (R21), F22
+	FMOVQ (R23), F23
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	CMP $-1, R8
+	BLT group4skip1
+	WORD $0x4f9112a0 // fmla v0.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a1 // fmla v1.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aa2 // fmla v2.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aa3 // fmla v3.4s, v21.4s, v17.s[3]
+
+group4skip1:
+	CMP $-2, R8
+	BLT group4skip2
+	WORD $0x4f9212c0 // fmla v0.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c1 // fmla v1.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ac2 // fmla v2.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21ac3 // fmla v3.4s, v22.4s, v18.s[3]
+
+group4skip2:
+	CMP $-3, R8
+	BLT group4skip3
+	WORD $0x4f9312e0 // fmla v0.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e1 // fmla v1.4s, v23.4s, v19.s[1]
+	WORD $0x4f931ae2 // fmla v2.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
+
+group4skip3:
+	WORD $0x3cf46a34 // ldr q20, [x17, x20]
+	WORD $0x3cf46a75 // ldr q21, [x19, x20]
+	WORD $0x3cf46ab6 // ldr q22, [x21, x20]
+	WORD $0x3cf46af7 // ldr q23, [x23, x20]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	CMP $-1, R8
+	BLT group4skip5
+	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a5 // fmla v5.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aa6 // fmla v6.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aa7 // fmla v7.4s, v21.4s, v17.s[3]
+
+group4skip5:
+	CMP $-2, R8
+	BLT group4skip6
+	WORD $0x4f9212c4 // fmla v4.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c5 // fmla v5.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ac6 // fmla v6.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21ac7 // fmla v7.4s, v22.4s, v18.s[3]
+
+group4skip6:
+	CMP $-3, R8
+	BLT group4skip7
+	WORD $0x4f9312e4 // fmla v4.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e5 // fmla v5.4s, v23.4s, v19.s[1]
+	WORD $0x4f931ae6 // fmla v6.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
+
+group4skip7:
+	WORD $0x3cf66a34 // ldr q20, [x17, x22]
+	WORD $0x3cf66a75 // ldr q21, [x19, x22]
+	WORD $0x3cf66ab6 // ldr q22, [x21, x22]
+	WORD $0x3cf66af7 // ldr q23, [x23, x22]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	CMP $-1, R8
+	BLT group4skip9
+	WORD $0x4f9112a8 // fmla v8.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112a9 // fmla v9.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aaa // fmla v10.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aab // fmla v11.4s, v21.4s, v17.s[3]
+
+group4skip9:
+	CMP $-2, R8
+	BLT group4skip10
+	WORD $0x4f9212c8 // fmla v8.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212c9 // fmla v9.4s, v22.4s, v18.s[1]
+	WORD $0x4f921aca // fmla v10.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21acb // fmla v11.4s, v22.4s, v18.s[3]
+
+group4skip10:
+	CMP $-3, R8
+	BLT group4skip11
+	WORD $0x4f9312e8 // fmla v8.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312e9 // fmla v9.4s, v23.4s, v19.s[1]
+	WORD $0x4f931aea // fmla v10.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
+
+group4skip11:
+	WORD $0x3cf86a34 // ldr q20, [x17, x24]
+	WORD $0x3cf86a75 // ldr q21, [x19, x24]
+	WORD $0x3cf86ab6 // ldr q22, [x21, x24]
+	WORD $0x3cf86af7 // ldr q23, [x23, x24]
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V21.S4, V20.S4, V24.S4
+	VTRN2 V21.S4, V20.S4, V25.S4
+	VTRN1 V23.S4, V22.S4, V26.S4
+	VTRN2 V23.S4, V22.S4, V27.S4
+	VTRN1 V26.D2, V24.D2, V20.D2
+	VTRN2 V26.D2, V24.D2, V22.D2
+	VTRN1 V27.D2, V25.D2, V21.D2
+	VTRN2 V27.D2, V25.D2, V23.D2
+	CMP $-1, R8
+	BLT group4skip13
+	WORD $0x4f9112ac // fmla v12.4s, v21.4s, v17.s[0]
+	WORD $0x4fb112ad // fmla v13.4s, v21.4s, v17.s[1]
+	WORD $0x4f911aae // fmla v14.4s, v21.4s, v17.s[2]
+	WORD $0x4fb11aaf // fmla v15.4s, v21.4s, v17.s[3]
+
+group4skip13:
+	CMP $-2, R8
+	BLT group4skip14
+	WORD $0x4f9212cc // fmla v12.4s, v22.4s, v18.s[0]
+	WORD $0x4fb212cd // fmla v13.4s, v22.4s, v18.s[1]
+	WORD $0x4f921ace // fmla v14.4s, v22.4s, v18.s[2]
+	WORD $0x4fb21acf // fmla v15.4s, v22.4s, v18.s[3]
+
+group4skip14:
+	CMP $-3, R8
+	BLT group4skip15
+	WORD $0x4f9312ec // fmla v12.4s, v23.4s, v19.s[0]
+	WORD $0x4fb312ed // fmla v13.4s, v23.4s, v19.s[1]
+	WORD $0x4f931aee // fmla v14.4s, v23.4s, v19.s[2]
+	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
+
+group4skip15:
+	ADD $16, R17, R17
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	ADD $16, R23, R23
+
+group4store:
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V1.S4, V0.S4, V16.S4
+	VTRN2 V1.S4, V0.S4, V17.S4
+	VTRN1 V3.S4, V2.S4, V18.S4
+	VTRN2 V3.S4, V2.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V0.D2
+	VTRN2 V18.D2, V16.D2, V2.D2
+	VTRN1 V19.D2, V17.D2, V1.D2
+	VTRN2 V19.D2, V17.D2, V3.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V5.S4, V4.S4, V16.S4
+	VTRN2 V5.S4, V4.S4, V17.S4
+	VTRN1 V7.S4, V6.S4, V18.S4
+	VTRN2 V7.S4, V6.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V4.D2
+	VTRN2 V18.D2, V16.D2, V6.D2
+	VTRN1 V19.D2, V17.D2, V5.D2
+	VTRN2 V19.D2, V17.D2, V7.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V9.S4, V8.S4, V16.S4
+	VTRN2 V9.S4, V8.S4, V17.S4
+	VTRN1 V11.S4, V10.S4, V18.S4
+	VTRN2 V11.S4, V10.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V8.D2
+	VTRN2 V18.D2, V16.D2, V10.D2
+	VTRN1 V19.D2, V17.D2, V9.D2
+	VTRN2 V19.D2, V17.D2, V11.D2
+
+	// Transpose the 4×4 matrix.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+
+group4lanes:
+	ADD R7<<2, R3, R6
+	MOVD max_base+104(FP), R9
+	ADD R7<<2, R9, R9
+	FMOVQ (R9), F16
+	FMOVQ F0, (R6)
+	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
+	VBIT V17.B16, V0.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F1, (R6)
+	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
+	VBIT V17.B16, V1.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F2, (R6)
+	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
+	VBIT V17.B16, V2.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F3, (R6)
+	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
+	VBIT V17.B16, V3.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F4, (R6)
+	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
+	VBIT V17.B16, V4.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F5, (R6)
+	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
+	VBIT V17.B16, V5.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F6, (R6)
+	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
+	VBIT V17.B16, V6.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F7, (R6)
+	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
+	VBIT V17.B16, V7.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F8, (R6)
+	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
+	VBIT V17.B16, V8.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F9, (R6)
+	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
+	VBIT V17.B16, V9.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F10, (R6)
+	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
+	VBIT V17.B16, V10.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F11, (R6)
+	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
+	VBIT V17.B16, V11.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F12, (R6)
+	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
+	VBIT V17.B16, V12.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F13, (R6)
+	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
+	VBIT V17.B16, V13.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F14, (R6)
+	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
+	VBIT V17.B16, V14.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F15, (R6)
+	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
+	VBIT V17.B16, V15.B16, V16.B16
+	ADD R4, R6, R6
+	FMOVQ F16, (R9)
+	ADD $4, R7, R7
+	CMP R1, R7
+	BLT next
+	CMP R7<<2, R4
+	BGT group4lanes
+	B next
+
+next:
+	MOVD d+96(FP), R9
+	LSL $2, R9, R9
+	SUB R9, R17, R17
+	SUB R9, R19, R19
+	SUB R9, R21, R21
+	SUB R9, R23, R23
+	CMP R1, R7
+	BLT group
+	LSL $4, R0, R9
+	ADD R9, R17, R17
+	ADD R9, R19, R19
+	ADD R9, R21, R21
+	ADD R9, R23, R23
+	ADD R4<<4, R3, R3
+	ADD R0<<4, R15, R15
+	ADD R0<<4, R14, R14
+	SUB $16, R2, R2
+	B tile
+
+done:
+	RET
+
+// func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+TEXT ·FewValuesNEON(SB), NOSPLIT, $0-152
+	MOVD o_base+0(FP), R0
+	MOVD ldo+24(FP), R1
+	LSL $2, R1, R1
+	MOVD v_base+32(FP), R2
+	MOVD ldv+56(FP), R3
+	LSL $2, R3, R3
+	MOVD p_base+64(FP), R4
+	MOVD ldp+88(FP), R5
+	LSL $2, R5, R5
+	MOVD n+96(FP), R6
+	MOVD m+104(FP), R7
+	MOVBU load+120(FP), R8
+	MOVD next_base+128(FP), R23
+	MOVD dv+112(FP), R24
+	LSL $2, R24, R24
+	CMP R3, R24
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $63, R24, R24
+	AND $-64, R24, R24
+	SUB R24, R3, R21
+	ADD R3<<4, R23, R22
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R24
+	MOVD $0, R21
+	ADD $8192, R23, R22
+
+rows:
+
+turn:
+	MOVD R7, R12
+	CMP $16, R12
+	BLE short
+	MOVD $16, R12
+
+short:
+	MOVD R23, R17
+	MOVD R22, R19
+	MOVD R24, R20
+	MOVD dv+112(FP), R14
+	MOVD $0, R13
+
+line:
+	SUBS $16, R14, R14
+	BLT lineend
+	MOVD $0, R15
+
+	// A group of up to 4 queries.
+linegroup:
+	SUB R15, R6, R11
+	CMP $4, R11
+	BGE linegroup4
+	CMP $3, R11
+	BGE linegroup3
+	CMP $2, R11
+	BGE linegroup2
+
+	// 1 queries.
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	CBZ R8, linegroup1zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	FMOVQ 16(R16), F1
+	FMOVQ 32(R16), F2
+	FMOVQ 48(R16), F3
+
+linegroup1zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, linegroup1store
+	PCALIGN $32
+
+linegroup1step:
+	PRFM (R17), PLDL1KEEP
+	PRFM (R19), PLDL2KEEP
+	ADD $64, R17, R17
+	ADD $64, R19, R19
+	SUBS $64, R20, R20
+	BNE linegroup1ahead
+	ADD R21, R17, R17
+	ADD R21, R19, R19
+	MOVD R24, R20
+
+linegroup1ahead:
+	FMOVQ (R9), F4
+	FMOVQ 16(R9), F5
+	FMOVQ 32(R9), F6
+	FMOVQ 48(R9), F7
+	FMOVQ (R10), F8
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
+	WORD $0x4f8810c2 // fmla v2.4s, v6.4s, v8.s[0]
+	WORD $0x4f8810e3 // fmla v3.4s, v7.4s, v8.s[0]
+	SUBS $1, R11, R11
+	BNE linegroup1step
+
+linegroup1store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	FMOVQ F1, 16(R16)
+	FMOVQ F2, 32(R16)
+	FMOVQ F3, 48(R16)
+	ADD $1, R15, R15
+	B linenext
+
+	// 2 queries.
+linegroup2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	CBZ R8, linegroup2zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	FMOVQ 16(R16), F1
+	FMOVQ 32(R16), F2
+	FMOVQ 48(R16), F3
+	ADD R1, R16, R16
+	FMOVQ (R16), F4
+	FMOVQ 16(R16), F5
+	FMOVQ 32(R16), F6
+	FMOVQ 48(R16), F7
+
+linegroup2zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, linegroup2store
+	PCALIGN $32
+
+linegroup2step:
+	PRFM (R17), PLDL1KEEP
+	PRFM (R19), PLDL2KEEP
+	ADD $64, R17, R17
+	ADD $64, R19, R19
+	SUBS $64, R20, R20
+	BNE linegroup2ahead
+	ADD R21, R17, R17
+	ADD R21, R19, R19
+	MOVD R24, R20
+
+linegroup2ahead:
+	FMOVQ (R9), F8
+	FMOVQ 16(R9), F9
+	FMOVQ 32(R9), F10
+	FMOVQ 48(R9), F11
+	FMOVQ (R10), F12
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1142 // fmla v2.4s, v10.4s, v12.s[0]
+	WORD $0x4f8c1163 // fmla v3.4s, v11.4s, v12.s[0]
+	WORD $0x4fac1104 // fmla v4.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1125 // fmla v5.4s, v9.4s, v12.s[1]
+	WORD $0x4fac1146 // fmla v6.4s, v10.4s, v12.s[1]
+	WORD $0x4fac1167 // fmla v7.4s, v11.4s, v12.s[1]
+	SUBS $1, R11, R11
+	BNE linegroup2step
+
+linegroup2store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	FMOVQ F1, 16(R16)
+	FMOVQ F2, 32(R16)
+	FMOVQ F3, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F4, (R16)
+	FMOVQ F5, 16(R16)
+	FMOVQ F6, 32(R16)
+	FMOVQ F7, 48(R16)
+	ADD $2, R15, R15
+	B linenext
+
+	// 3 queries.
+linegroup3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	CBZ R8, linegroup3zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	FMOVQ 16(R16), F1
+	FMOVQ 32(R16), F2
+	FMOVQ 48(R16), F3
+	ADD R1, R16, R16
+	FMOVQ (R16), F4
+	FMOVQ 16(R16), F5
+	FMOVQ 32(R16), F6
+	FMOVQ 48(R16), F7
+	ADD R1, R16, R16
+	FMOVQ (R16), F8
+	FMOVQ 16(R16), F9
+	FMOVQ 32(R16), F10
+	FMOVQ 48(R16), F11
+
+linegroup3zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, linegroup3store
+	PCALIGN $32
+
+linegroup3step:
+	PRFM (R17), PLDL1KEEP
+	PRFM (R19), PLDL2KEEP
+	ADD $64, R17, R17
+	ADD $64, R19, R19
+	SUBS $64, R20, R20
+	BNE linegroup3ahead
+	ADD R21, R17, R17
+	ADD R21, R19, R19
+	MOVD R24, R20
+
+linegroup3ahead:
+	FMOVQ (R9), F12
+	FMOVQ 16(R9), F13
+	FMOVQ 32(R9), F14
+	FMOVQ 48(R9), F15
+	FMOVQ (R10), F16
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
+	WORD $0x4fb01184 // fmla v4.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a5 // fmla v5.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c6 // fmla v6.4s, v14.4s, v16.s[1]
+	WORD $0x4fb011e7 // fmla v7.4s, v15.4s, v16.s[1]
+	WORD $0x4f901988 // fmla v8.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a9 // fmla v9.4s, v13.4s, v16.s[2]
+	WORD $0x4f9019ca // fmla v10.4s, v14.4s, v16.s[2]
+	WORD $0x4f9019eb // fmla v11.4s, v15.4s, v16.s[2]
+	SUBS $1, R11, R11
+	BNE linegroup3step
+
+linegroup3store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	FMOVQ F1, 16(R16)
+	FMOVQ F2, 32(R16)
+	FMOVQ F3, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F4, (R16)
+	FMOVQ F5, 16(R16)
+	FMOVQ F6, 32(R16)
+	FMOVQ F7, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F8, (R16)
+	FMOVQ F9, 16(R16)
+	FMOVQ F10, 32(R16)
+	FMOVQ F11, 48(R16)
+	ADD $3, R15, R15
+	B linenext
+
+	// 4 queries.
+linegroup4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	CBZ R8, linegroup4zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	FMOVQ 16(R16), F1
+	FMOVQ 32(R16), F2
+	FMOVQ 48(R16), F3
+	ADD R1, R16, R16
+	FMOVQ (R16), F4
+	FMOVQ 16(R16), F5
+	FMOVQ 32(R16), F6
+	FMOVQ 48(R16), F7
+	ADD R1, R16, R16
+	FMOVQ (R16), F8
+	FMOVQ 16(R16), F9
+	FMOVQ 32(R16), F10
+	FMOVQ 48(R16), F11
+	ADD R1, R16, R16
+	FMOVQ (R16), F12
+	FMOVQ 16(R16), F13
+	FMOVQ 32(R16), F14
+	FMOVQ 48(R16), F15
+
+linegroup4zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, linegroup4store
+	PCALIGN $32
+
+linegroup4step:
+	PRFM (R17), PLDL1KEEP
+	PRFM (R19), PLDL2KEEP
+	ADD $64, R17, R17
+	ADD $64, R19, R19
+	SUBS $64, R20, R20
+	BNE linegroup4ahead
+	ADD R21, R17, R17
+	ADD R21, R19, R19
+	MOVD R24, R20
+
+linegroup4ahead:
+	FMOVQ (R9), F16
+	FMOVQ 16(R9), F17
+	FMOVQ 32(R9), F18
+	FMOVQ 48(R9), F19
+	FMOVQ (R10), F20
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
+	WORD $0x4f941242 // fmla v2.4s, v18.4s, v20.s[0]
+	WORD $0x4f941263 // fmla v3.4s, v19.4s, v20.s[0]
+	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41225 // fmla v5.4s, v17.4s, v20.s[1]
+	WORD $0x4fb41246 // fmla v6.4s, v18.4s, v20.s[1]
+	WORD $0x4fb41267 // fmla v7.4s, v19.4s, v20.s[1]
+	WORD $0x4f941a08 // fmla v8.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a29 // fmla v9.4s, v17.4s, v20.s[2]
+	WORD $0x4f941a4a // fmla v10.4s, v18.4s, v20.s[2]
+	WORD $0x4f941a6b // fmla v11.4s, v19.4s, v20.s[2]
+	WORD $0x4fb41a0c // fmla v12.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2d // fmla v13.4s, v17.4s, v20.s[3]
+	WORD $0x4fb41a4e // fmla v14.4s, v18.4s, v20.s[3]
+	WORD $0x4fb41a6f // fmla v15.4s, v19.4s, v20.s[3]
+	SUBS $1, R11, R11
+	BNE linegroup4step
+
+linegroup4store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	FMOVQ F1, 16(R16)
+	FMOVQ F2, 32(R16)
+	FMOVQ F3, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F4, (R16)
+	FMOVQ F5, 16(R16)
+	FMOVQ F6, 32(R16)
+	FMOVQ F7, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F8, (R16)
+	FMOVQ F9, 16(R16)
+	FMOVQ F10, 32(R16)
+	FMOVQ F11, 48(R16)
+	ADD R1, R16, R16
+	FMOVQ F12, (R16)
+	FMOVQ F13, 16(R16)
+	FMOVQ F14, 32(R16)
+	FMOVQ F15, 48(R16)
+	ADD $4, R15, R15
+	B linenext
+
+linenext:
+	CMP R6, R15
+	BLT linegroup
+	ADD $64, R13, R13
+	B line
+
+lineend:
+	ADD $16, R14, R14
+
+four:
+	SUBS $4, R14, R14
+	BLT fourend
+	MOVD $0, R15
+
+	// A group of up to 4 queries.
+fourgroup:
+	SUB R15, R6, R11
+	CMP $4, R11
+	BGE fourgroup4
+	CMP $3, R11
+	BGE fourgroup3
+	CMP $2, R11
+	BGE fourgroup2
+
+	// 1 queries.
+	VMOVI $0, V0.B16
+	CBZ R8, fourgroup1zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+
+fourgroup1zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, fourgroup1store
+	PCALIGN $32
+
+fourgroup1step:
+	FMOVQ (R9), F1
+	FMOVQ (R10), F2
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
+	SUBS $1, R11, R11
+	BNE fourgroup1step
+
+fourgroup1store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	ADD $1, R15, R15
+	B fournext
+
+	// 2 queries.
+fourgroup2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	CBZ R8, fourgroup2zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	ADD R1, R16, R16
+	FMOVQ (R16), F1
+
+fourgroup2zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, fourgroup2store
+	PCALIGN $32
+
+fourgroup2step:
+	FMOVQ (R9), F2
+	FMOVQ (R10), F3
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
+	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
+	SUBS $1, R11, R11
+	BNE fourgroup2step
+
+fourgroup2store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	ADD R1, R16, R16
+	FMOVQ F1, (R16)
+	ADD $2, R15, R15
+	B fournext
+
+	// 3 queries.
+fourgroup3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	CBZ R8, fourgroup3zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	ADD R1, R16, R16
+	FMOVQ (R16), F1
+	ADD R1, R16, R16
+	FMOVQ (R16), F2
+
+fourgroup3zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, fourgroup3store
+	PCALIGN $32
+
+fourgroup3step:
+	FMOVQ (R9), F3
+	FMOVQ (R10), F4
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
+	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
+	WORD $0x4f841862 // fmla v2.4s, v3.4s, v4.s[2]
+	SUBS $1, R11, R11
+	BNE fourgroup3step
+
+fourgroup3store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	ADD R1, R16, R16
+	FMOVQ F1, (R16)
+	ADD R1, R16, R16
+	FMOVQ F2, (R16)
+	ADD $3, R15, R15
+	B fournext
+
+	// 4 queries.
+fourgroup4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	CBZ R8, fourgroup4zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ (R16), F0
+	ADD R1, R16, R16
+	FMOVQ (R16), F1
+	ADD R1, R16, R16
+	FMOVQ (R16), F2
+	ADD R1, R16, R16
+	FMOVQ (R16), F3
+
+fourgroup4zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, fourgroup4store
+	PCALIGN $32
+
+fourgroup4step:
+	FMOVQ (R9), F4
+	FMOVQ (R10), F5
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
+	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
+	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
+	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
+	SUBS $1, R11, R11
+	BNE fourgroup4step
+
+fourgroup4store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVQ F0, (R16)
+	ADD R1, R16, R16
+	FMOVQ F1, (R16)
+	ADD R1, R16, R16
+	FMOVQ F2, (R16)
+	ADD R1, R16, R16
+	FMOVQ F3, (R16)
+	ADD $4, R15, R15
+	B fournext
+
+fournext:
+	CMP R6, R15
+	BLT fourgroup
+	ADD $16, R13, R13
+	B four
+
+fourend:
+	ADD $4, R14, R14
+
+single:
+	SUBS $1, R14, R14
+	BLT singleend
+	MOVD $0, R15
+
+	// A group of up to 4 queries.
+singlegroup:
+	SUB R15, R6, R11
+	CMP $4, R11
+	BGE singlegroup4
+	CMP $3, R11
+	BGE singlegroup3
+	CMP $2, R11
+	BGE singlegroup2
+
+	// 1 queries.
+	VMOVI $0, V0.B16
+	CBZ R8, singlegroup1zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS (R16), F0
+
+singlegroup1zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, singlegroup1store
+	PCALIGN $32
+
+singlegroup1step:
+	FMOVS (R9), F1
+	FMOVQ (R10), F2
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
+	SUBS $1, R11, R11
+	BNE singlegroup1step
+
+singlegroup1store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS F0, (R16)
+	ADD $1, R15, R15
+	B singlenext
+
+	// 2 queries.
+singlegroup2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	CBZ R8, singlegroup2zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS (R16), F0
+	ADD R1, R16, R16
+	FMOVS (R16), F1
+
+singlegroup2zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, singlegroup2store
+	PCALIGN $32
+
+singlegroup2step:
+	FMOVS (R9), F2
+	FMOVQ (R10), F3
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
+	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
+	SUBS $1, R11, R11
+	BNE singlegroup2step
+
+singlegroup2store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS F0, (R16)
+	ADD R1, R16, R16
+	FMOVS F1, (R16)
+	ADD $2, R15, R15
+	B singlenext
+
+	// 3 queries.
+singlegroup3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	CBZ R8, singlegroup3zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS (R16), F0
+	ADD R1, R16, R16
+	FMOVS (R16), F1
+	ADD R1, R16, R16
+	FMOVS (R16), F2
+
+singlegroup3zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, singlegroup3store
+	PCALIGN $32
+
+singlegroup3step:
+	FMOVS (R9), F3
+	FMOVQ (R10), F4
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
+	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
+	WORD $0x4f841862 // fmla v2.4s, v3.4s, v4.s[2]
+	SUBS $1, R11, R11
+	BNE singlegroup3step
+
+singlegroup3store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS F0, (R16)
+	ADD R1, R16, R16
+	FMOVS F1, (R16)
+	ADD R1, R16, R16
+	FMOVS F2, (R16)
+	ADD $3, R15, R15
+	B singlenext
+
+	// 4 queries.
+singlegroup4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	CBZ R8, singlegroup4zero
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS (R16), F0
+	ADD R1, R16, R16
+	FMOVS (R16), F1
+	ADD R1, R16, R16
+	FMOVS (R16), F2
+	ADD R1, R16, R16
+	FMOVS (R16), F3
+
+singlegroup4zero:
+	ADD R13, R2, R9
+	ADD R15<<2, R4, R10
+	MOVD R12, R11
+	CBZ R11, singlegroup4store
+	PCALIGN $32
+
+singlegroup4step:
+	FMOVS (R9), F4
+	FMOVQ (R10), F5
+	ADD R3, R9, R9
+	ADD R5, R10, R10
+	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
+	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
+	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
+	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
+	SUBS $1, R11, R11
+	BNE singlegroup4step
+
+singlegroup4store:
+	MUL R1, R15, R16
+	ADD R0, R16, R16
+	ADD R13, R16, R16
+	FMOVS F0, (R16)
+	ADD R1, R16, R16
+	FMOVS F1, (R16)
+	ADD R1, R16, R16
+	FMOVS F2, (R16)
+	ADD R1, R16, R16
+	FMOVS F3, (R16)
+	ADD $4, R15, R15
+	B singlenext
+
+singlenext:
+	CMP R6, R15
+	BLT singlegroup
+	ADD $4, R13, R13
+	B single
+
+singleend:
+	ADD $1, R14, R14
+	MOVD $1, R8
+	SUBS R12, R7, R7
+	BEQ done
+	ADD R3<<4, R2, R2
+	ADD R5<<4, R4, R4
+	ADD R3<<4, R23, R23
+	ADD R3<<4, R22, R22
+	B turn
+
+done:
+	RET
+
+// func FewFoldNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+TEXT ·FewFoldNEON(SB), NOSPLIT, $0-128
+	MOVD o_base+0(FP), R0
+	MOVD ldo+24(FP), R1
+	LSL $2, R1, R1
+	MOVD part_base+32(FP), R2
+	MOVD ldp+56(FP), R3
+	LSL $2, R3, R3
+	MOVD alpha_base+80(FP), R4
+	MOVD beta_base+104(FP), R5
+	MOVD n+64(FP), R6
+	CBZ R6, done
+
+row:
+	MOVWU (R4), R7
+	VDUP R7, V0.S4
+	MOVWU (R5), R7
+	VDUP R7, V1.S4
+	MOVD R0, R8
+	MOVD R2, R9
+	MOVD dv+72(FP), R10
+	SUBS $4, R10, R10
+	BLT rest
+
+vector:
+	FMOVQ (R8), F2
+	FMOVQ (R9), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	VFMLA V1.S4, V3.S4, V2.S4
+	FMOVQ F2, (R8)
+	ADD $16, R8, R8
+	ADD $16, R9, R9
+	SUBS $4, R10, R10
+	BGE vector
+
+rest:
+	ADDS $4, R10, R10
+	BEQ end
+
+single:
+	FMOVS (R8), F2
+	FMOVS (R9), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	VFMLA V1.S4, V3.S4, V2.S4
+	FMOVS F2, (R8)
+	ADD $4, R8, R8
+	ADD $4, R9, R9
+	SUBS $1, R10, R10
+	BNE single
+
+end:
+	ADD R1, R0, R0
+	ADD R3, R2, R2
+	ADD $4, R4, R4
+	ADD $4, R5, R5
+	SUBS $1, R6, R6
+	BNE row
+
+done:
+	RET
+
+// func FewUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+TEXT ·FewUnpackNEON(SB), NOSPLIT, $0-128
+	MOVD dst_base+0(FP), R0
+	MOVD off_base+24(FP), R1
+	MOVD o_base+48(FP), R2
+	MOVD ldo+72(FP), R3
+	LSL $2, R3, R3
+	MOVD sum_base+96(FP), R4
+	MOVD n+80(FP), R5
+	MOVD $0x3f800000, R9
+	VDUP R9, V0.S4
+	MOVD $0x00000000, R9
+	VDUP R9, V1.S4
+	MOVD $0, R6
+	MOVD $1, R7
+	CBZ R5, done
+
+row:
+
+	// 1/sum, 0 for a sum of 0.
+	MOVWU (R4), R8
+	VDUP R8, V4.S4
+	WORD $0x4ea0d885 // fcmeq v5.4s, v4.4s, #0.0
+	WORD $0x6e24fc02 // fdiv v2.4s, v0.4s, v4.4s
+	WORD $0x4e651c42 // bic v2.16b, v2.16b, v5.16b
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	MOVD (R1), R10
+	ADD R10<<2, R0, R10
+	MOVD R2, R9
+	MOVD dv+88(FP), R11
+	SUBS $4, R11, R11
+	BLT rest
+
+vector:
+	FMOVQ (R9), F4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x4e24e485 // fcmeq v5.4s, v4.4s, v4.4s
+	VAND V5.B16, V3.B16, V3.B16
+	FMOVQ F4, (R10)
+	ADD $16, R9, R9
+	ADD $16, R10, R10
+	SUBS $4, R11, R11
+	BGE vector
+
+rest:
+	ADDS $4, R11, R11
+	BEQ end
+
+single:
+	FMOVS (R9), F4
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VDUP V4.S[0], V5.S4
+	WORD $0x4e25e4a5 // fcmeq v5.4s, v5.4s, v5.4s
+	VAND V5.B16, V3.B16, V3.B16
+	FMOVS F4, (R10)
+	ADD $4, R9, R9
+	ADD $4, R10, R10
+	SUBS $1, R11, R11
+	BNE single
+
+end:
+	WORD $0x4e631c05 // bic v5.16b, v0.16b, v3.16b
+	VADDV V5.S4, V5
+	VMOV V5.S[0], R8
+	CBZ R8, finite
+	ORR R7, R6, R6
+
+finite:
+	ADD R3, R2, R2
+	ADD $4, R4, R4
+	ADD $8, R1, R1
+	LSL $1, R7, R7
+	SUBS $1, R5, R5
+	BNE row
+
+done:
+	MOVD R6, ret+120(FP)
+	RET
+
 // func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 TEXT ·WidenF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
@@ -30241,4 +32997,84 @@ loop:
 	WORD $0x4f991317 // fmla v23.4s, v24.4s, v25.s[0]
 	SUBS $1, R0, R0
 	BNE loop
+	RET
+
+// func ReadNEON(p []float32)
+TEXT ·ReadNEON(SB), NOSPLIT, $0-24
+	MOVD p_base+0(FP), R0
+	MOVD p_len+8(FP), R1
+	LSR $8, R1, R1
+	CBZ R1, done
+	PCALIGN $32
+
+loop:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F0
+	FMOVQ 144(R0), F1
+	FMOVQ 160(R0), F2
+	FMOVQ 176(R0), F3
+	FMOVQ 192(R0), F4
+	FMOVQ 208(R0), F5
+	FMOVQ 224(R0), F6
+	FMOVQ 240(R0), F7
+	FMOVQ 256(R0), F0
+	FMOVQ 272(R0), F1
+	FMOVQ 288(R0), F2
+	FMOVQ 304(R0), F3
+	FMOVQ 320(R0), F4
+	FMOVQ 336(R0), F5
+	FMOVQ 352(R0), F6
+	FMOVQ 368(R0), F7
+	FMOVQ 384(R0), F0
+	FMOVQ 400(R0), F1
+	FMOVQ 416(R0), F2
+	FMOVQ 432(R0), F3
+	FMOVQ 448(R0), F4
+	FMOVQ 464(R0), F5
+	FMOVQ 480(R0), F6
+	FMOVQ 496(R0), F7
+	FMOVQ 512(R0), F0
+	FMOVQ 528(R0), F1
+	FMOVQ 544(R0), F2
+	FMOVQ 560(R0), F3
+	FMOVQ 576(R0), F4
+	FMOVQ 592(R0), F5
+	FMOVQ 608(R0), F6
+	FMOVQ 624(R0), F7
+	FMOVQ 640(R0), F0
+	FMOVQ 656(R0), F1
+	FMOVQ 672(R0), F2
+	FMOVQ 688(R0), F3
+	FMOVQ 704(R0), F4
+	FMOVQ 720(R0), F5
+	FMOVQ 736(R0), F6
+	FMOVQ 752(R0), F7
+	FMOVQ 768(R0), F0
+	FMOVQ 784(R0), F1
+	FMOVQ 800(R0), F2
+	FMOVQ 816(R0), F3
+	FMOVQ 832(R0), F4
+	FMOVQ 848(R0), F5
+	FMOVQ 864(R0), F6
+	FMOVQ 880(R0), F7
+	FMOVQ 896(R0), F0
+	FMOVQ 912(R0), F1
+	FMOVQ 928(R0), F2
+	FMOVQ 944(R0), F3
+	FMOVQ 960(R0), F4
+	FMOVQ 976(R0), F5
+	FMOVQ 992(R0), F6
+	FMOVQ 1008(R0), F7
+	ADD $1024, R0, R0
+	SUBS $1, R1, R1
+	BNE loop
+
+done:
 	RET

@@ -210,3 +210,59 @@ func (c fewUnpackCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 		nan[0], nan[1] = int32(bits), int32(bits>>32)
 	}
 }
+
+var fewMutants = []mutant{
+	{"fewScores", "the last columns are not fused", func(p *panelKernels) {
+		f := p.fewScores
+		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32) {
+			f(s, k, ldk, q, n, m, d-1, max, next)
+			for j := range m {
+				s[j*p.lanes] += float32(k[j*ldk+d-1] * q[(d-1)*p.lanes])
+			}
+		}
+	}},
+	{"fewScores", "the lanes behind 4 queries are not the 4 before", func(p *panelKernels) {
+		f := p.fewScores
+		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32) {
+			f(s, k, ldk, q, n, m, d, max, next)
+			if n == 4 {
+				s[4] = s[3]
+			}
+		}
+	}},
+	{"fewValues", "o counts although nothing is loaded", func(p *panelKernels) {
+		f := p.fewValues
+		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32) {
+			f(o, ldo, v, ldv, w, ldp, n, m, dv, load || m > 16, next)
+		}
+	}},
+	{"fewValues", "a turn of 16 keys is summed by itself", func(p *panelKernels) {
+		f := p.fewValues
+		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32) {
+			if m <= 16 {
+				f(o, ldo, v, ldv, w, ldp, n, m, dv, load, next)
+				return
+			}
+			f(o, ldo, v, ldv, w, ldp, n, 16, dv, load, next)
+			rest := make([]float32, n*dv)
+			f(rest, dv, v[16*ldv:], ldv, w[16*ldp:], ldp, n, m-16, dv, false, next)
+			for i := range n * dv {
+				o[i/dv*ldo+i%dv] += rest[i]
+			}
+		}
+	}},
+	{"fewFold", "the other product is rounded", func(p *panelKernels) {
+		p.fewFold = func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
+			for x := range n * dv {
+				i, e := x/dv, x%dv
+				o[i*ldo+e] = fallback.FMA(o[i*ldo+e], alpha[i], float32(part[i*ldp+e]*beta[i]))
+			}
+		}
+	}},
+	{"fewUnpack", "a NaN is told of the row before", func(p *panelKernels) {
+		f := p.fewUnpack
+		p.fewUnpack = func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
+			return f(dst, off, o, ldo, n, dv, sum) >> 1
+		}
+	}},
+}

@@ -2,10 +2,7 @@
 
 package kernel
 
-import (
-	"github.com/attn-go/attn/asm"
-	"github.com/attn-go/attn/fallback"
-)
+import "github.com/attn-go/attn/asm"
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of
 // ARMv8.0, and Go's own runtime uses it unasked. cpuid is not asked either: it
@@ -21,6 +18,7 @@ func archTiers() []tier {
 			neon(12, asm.Tile3NEON, asm.TileMax3NEON, asm.TileFold3NEON),
 		},
 		main:       func() int { return 12 },
+		fewRows:    8,
 		threadFMAs: 1 << 19,
 	}}
 }
@@ -34,7 +32,7 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 		fewKernels: fewKernels{
-			fewScores: fallback.FewScores, fewValues: fallback.FewValues, fewFold: fallback.FewFold, fewUnpack: fallback.FewUnpack,
+			fewScores: asm.FewScoresNEON, fewValues: asm.FewValuesNEON, fewFold: asm.FewFoldNEON, fewUnpack: asm.FewUnpackNEON,
 		},
 		converters: converters{
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,
