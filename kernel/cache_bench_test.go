@@ -124,7 +124,7 @@ func BenchmarkPages(b *testing.B) {
 				_, k, v := whole.inputs()
 				bench(fmt.Sprintf("layout=%s/pages=none", layout), k.as(dtype), v.as(dtype))
 				for _, size := range []int{16, 64, 256} {
-					pk, pv := paged(k, v, []int{x.c.lk}, size, layout, 1)
+					pk, pv := paged(k, v, []int{x.c.lk}, size, layout, 1, 0)
 					bench(fmt.Sprintf("layout=%s/pages=%d", layout, size), pk.memoryAs(dtype), pv.memoryAs(dtype))
 				}
 			}

@@ -70,22 +70,32 @@ func (j *job) few(rows int) bool {
 // Of widened ones it takes no more than a piece, always in the same memory.
 func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []float32, stride, got int) {
 	if !w.used {
+		next, n = x.ahead(u, lo, n)
 		rows, stride, got = w.of(t, x, u, lo, n)
-		return rows, x.ahead(u, lo), stride, got
+		return rows, next, stride, got
 	}
 	w.have = span{}
 	rows, stride, got = w.of(t, x, u, lo, min(n, fewPiece))
 	return rows, rows, stride, got
 }
 
-// ahead returns the memory from row lo on of unit u, and fewAhead bytes further.
-func (t *Tensor) ahead(u unit, lo int) []float32 {
-	page, row := t.locate(u.b, lo)
-	at := t.at(page, u.h, row)
-	if rows := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1)); rows < (len(t.f32)-at)/max(1, t.stride[2]) {
+// ahead returns the memory of unit u from row lo on, and fewAhead bytes further, and how
+// many of n rows lie in one piece there. In pages that is the rows themselves if
+// there are none further on.
+func (t *Tensor) ahead(u unit, lo, n int) (next []float32, run int) {
+	rows := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1))
+	if t.isPaged() {
+		if lo+rows < t.length(u.b) {
+			lo += rows
+		}
+		page, row := t.locate(u.b, lo)
+		return t.f32[t.at(page, u.h, row):], t.run(lo, n)
+	}
+	at := t.at(u.b, u.h, lo)
+	if rows < (len(t.f32)-at)/max(1, t.stride[2]) {
 		at += rows * t.stride[2]
 	}
-	return t.f32[at:]
+	return t.f32[at:], n
 }
 
 // fewScoreRows is scoreRows for a panel of few rows.

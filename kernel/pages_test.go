@@ -13,8 +13,8 @@ var pageLayouts = []string{"NHD", "HND"}
 
 // paged returns k and v in pages of their own in some random order, with the lengths
 // that a batch has. What is in no row is NaN: whole pages, rows behind a length, and
-// the gaps between keys and values, which lie page by page in turn.
-func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64) (pk, pv Tensor) {
+// gaps behind the keys and values of a page, which lie in turn.
+func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64, gap int) (pk, pv Tensor) {
 	h, d, dv := k.shape[1], k.shape[3], v.shape[3]
 	table := PageTable{Lengths: lengths}
 	pages := 3
@@ -27,7 +27,7 @@ func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64) (pk
 		table.Pages = append(table.Pages, append(slices.Clone(order[:need]), -1, int32(pages)))
 		order = order[need:]
 	}
-	shape, page := [4]int{pages, h, size, d}, size*h*(d+dv)+1
+	shape, page := [4]int{pages, h, size, d}, size*h*(d+dv)+gap
 	strides, strideV := [3]int{page, size * d, d}, [3]int{page, size * dv, dv}
 	if layout == "NHD" {
 		strides, strideV = [3]int{page, d, h * d}, [3]int{page, dv, h * dv}
@@ -35,7 +35,7 @@ func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64) (pk
 	data := filled(pages*page, nan32)
 	pk = Strided(data, shape, strides)
 	shape[3] = dv
-	pv = Strided(data[size*h*d:len(data)-1], shape, strideV)
+	pv = Strided(data[size*h*d:len(data)-gap], shape, strideV)
 	fillPages(&pk, &k, &table)
 	fillPages(&pv, &v, &table)
 	return pk.Paged(&table), pv.Paged(&table)
@@ -86,7 +86,7 @@ func (c attnCase) comparePages(t *testing.T, size int, layout string) {
 	q, k, v := c.inputs()
 	lengths := []int{c.lk, c.lk - 3, 0}[:c.b]
 	starts := []int{0, 16, 1000}[:c.b]
-	pk, pv := paged(k, v, lengths, size, layout, c.seed)
+	pk, pv := paged(k, v, lengths, size, layout, c.seed, 1)
 	o := Options{KeyStart: starts, QueryStart: []int{c.lk - c.lq}}
 	plain := c
 	plain.mask = c.mask.And(KeyLengths(lengths))
@@ -107,7 +107,7 @@ func TestPagesNaN(t *testing.T) {
 		q, k, v := c.inputs()
 		rowOf(&v, 0, 0, 290)[3] = special
 		rowOf(&k, 0, 0, 295)[1] = special
-		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1)
+		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1, 1)
 		want := c.contract(q, k, v)
 		eachTier(t, func(t *testing.T, tier *tier) {
 			got := c.run(t, q, pk, pv, Options{Tier: tier.name})
