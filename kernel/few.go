@@ -88,10 +88,9 @@ func (t *Tensor) ahead(u unit, lo, n int) (next []float32, run int) {
 		if lo+rows < t.length(u.b) {
 			lo += rows
 		}
-		page, row := t.locate(u.b, lo)
-		return t.f32[t.at(page, u.h, row):], t.run(lo, n)
+		return t.f32[t.index(u.b, u.h, lo):], t.run(lo, n)
 	}
-	at := t.at(u.b, u.h, lo)
+	at := t.index(u.b, u.h, lo)
 	if rows < (len(t.f32)-at)/max(1, t.stride[2]) {
 		at += rows * t.stride[2]
 	}
