@@ -19,6 +19,13 @@ type Settings struct {
 type Batch struct {
 	*Model
 	Settings
+
+	// Observe, if not nil, is called by Forward after the attention of every layer
+	// with its weights, [texts, Heads, steps, keys]: steps is the number of tokens of
+	// the call, keys the length of a text then, both of the text that has most. They
+	// are valid until it returns. Weights take time and memory.
+	Observe func(layer int, weights kernel.Tensor)
+
 	texts []*kernel.Sequence
 	cache *kernel.Batch // of the texts
 
@@ -36,6 +43,7 @@ type scratch struct {
 	k, v           []float32 // [rows, KVHeads·HeadSize]
 	gate, up, exps []float32 // [rows, FFN]
 	logits         []float32 // [rows, Vocab]
+	weights        []float32 // [texts, Heads, steps, keys], to be observed
 }
 
 // pageSize is the number of tokens in a page of the cache.
@@ -194,7 +202,25 @@ func (b *Batch) attend(layer int) error {
 	k, v := b.cache.View(layer)
 	o := b.cache.Options()
 	o.Tier, o.Threads = b.Tier, b.Threads
-	return kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o)
+	if b.Observe != nil {
+		o.Weights = b.newWeights(k.Shape()[2])
+	}
+	if err := kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o); err != nil {
+		return err
+	}
+	if b.Observe != nil {
+		b.Observe(layer, o.Weights)
+	}
+	return nil
+}
+
+// newWeights makes room for the weights of all texts, given the number of keys.
+func (b *Batch) newWeights(keys int) kernel.Tensor {
+	n := len(b.texts) * b.Heads * b.steps * keys
+	if cap(b.weights) < n {
+		b.weights = make([]float32, n)
+	}
+	return kernel.BHLD(b.weights[:n], len(b.texts), b.Heads, b.steps, keys)
 }
 
 // feedForward computes the gated network into normed.

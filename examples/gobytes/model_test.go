@@ -234,6 +234,55 @@ func TestSampler(t *testing.T) {
 	}
 }
 
+// TestObserve: weights are handed out layer by layer, of the tokens of a call over all that
+// a text has by then; that changes no bit of the logits.
+func TestObserve(t *testing.T) {
+	m := model(t)
+	tokens, _ := reference(t)
+	plain, observed := batch(t, m, 2, Settings{}), batch(t, m, 2, Settings{})
+	for _, from := range []int{0, 6} { // two calls: 6 and 2 tokens, then 5 and 2
+		next := [][]byte{tokens[from:min(from+6, 11)], tokens[from : from+2]}
+		starts := [2]int{observed.Len(0), observed.Len(1)}
+		layers := 0
+		observed.Observe = func(layer int, weights kernel.Tensor) {
+			if want := [4]int{2, m.Heads, len(next[0]), starts[0] + len(next[0])}; layer != layers || weights.Shape() != want {
+				t.Errorf("layer %d: weights %v, want layer %d and %v", layer, weights.Shape(), layers, want)
+			}
+			layers++
+			for text, n := range next {
+				checkWeights(t, weights, text, starts[text], len(n))
+			}
+		}
+		sameBits(t, "observed", forward(t, observed, next...), forward(t, plain, next...))
+		if layers != m.Layers {
+			t.Errorf("%d layers, want %d", layers, m.Layers)
+		}
+	}
+}
+
+// checkWeights: the weights of a text's new tokens, of which the first is number start,
+// are those of a causal softmax. Rows beyond them are zeros.
+func checkWeights(t *testing.T, weights kernel.Tensor, text, start, tokens int) {
+	t.Helper()
+	shape := weights.Shape()
+	for h := range shape[1] {
+		for l := range shape[2] {
+			sum, want := 0.0, 1.0
+			if l >= tokens {
+				want = 0
+			}
+			for j, w := range weights.Row(text, h, l) {
+				if sum += float64(w); w < 0 || w > 0 && j > start+l {
+					t.Fatalf("text %d, head %d: token %d looks at %d with %v", text, h, start+l, j, w)
+				}
+			}
+			if math.Abs(sum-want) > 1e-5 {
+				t.Fatalf("text %d, head %d: the weights of token %d sum up to %v, want %v", text, h, start+l, sum, want)
+			}
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	m := model(t)
 	b := batch(t, m, 1, Settings{})

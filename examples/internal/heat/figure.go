@@ -4,6 +4,7 @@ package heat
 
 import (
 	"fmt"
+	"image/color"
 	"io"
 	"math"
 	"os"
@@ -128,6 +129,7 @@ func (f *Figure) layOut() (*layout, error) {
 	}
 	rows := (len(f.Maps) + l.columns - 1) / l.columns
 	l.scale = scalePanel(l.tile.Y)
+	l.tile.Y = max(l.tile.Y, l.scale.size.Y)
 	l.size.X = vg.Length(l.columns)*(l.tile.X+margin) + l.scale.size.X + 2*margin
 	l.size.Y = vg.Length(rows)*(l.tile.Y+margin) + margin
 	return l, nil
@@ -135,6 +137,8 @@ func (f *Figure) layOut() (*layout, error) {
 
 // draw draws the figure.
 func (l *layout) draw(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
 	for i, p := range l.maps {
 		x, y := i%l.columns, i/l.columns
 		left := margin + vg.Length(x)*(l.tile.X+margin) + (l.tile.X-p.size.X)/2

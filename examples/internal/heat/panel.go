@@ -81,6 +81,7 @@ func newPlot(title, across, down string) *plot.Plot {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, across, down
 	p.Title.TextStyle.Font = font.From(sans, 11)
 	p.Title.Padding = 6
+	p.BackgroundColor = nil // the figure's
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.TextStyle.Font = font.From(sans, 10)
 		a.Label.Padding = 4
@@ -103,7 +104,7 @@ func label(a *plot.Axis, labels []string, at func(int) float64, cell vg.Length) 
 		ticks = append(ticks, plot.Tick{Value: at(i), Label: l})
 	}
 	a.Tick.Marker = plot.ConstantTicks(ticks)
-	a.Tick.Label.Font = font.From(mono, 0.72*cell)
+	a.Tick.Label.Font = font.From(mono, 0.66*cell)
 }
 
 // A field is a Map as the plotter wants it: it counts rows from the bottom.
@@ -154,8 +155,25 @@ func (frame) Plot(c draw.Canvas, _ *plot.Plot) {
 // scalePanel returns the scale of colours, for maps of a height.
 func scalePanel(height vg.Length) panel {
 	p := newPlot("", "", "weight")
-	p.Add(&plotter.ColorBar{ColorMap: colours(), Vertical: true, Colors: 256}, frame{})
+	p.Add(bar{}, frame{})
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.HideX()
 	label(&p.Y, []string{"0", "0.2", "0.4", "0.6", "0.8", "1"}, func(i int) float64 { return float64(i) / 5 }, 11)
-	return newPanel(p, vg.Point{X: 12, Y: min(200, height-2*margin)})
+	return newPanel(p, vg.Point{X: 12, Y: max(80, min(200, height-2*margin))})
+}
+
+// bar draws the colours from 0 to 1. The plotter's own ColorBar makes an image of them,
+// which some viewers of SVG do not show.
+type bar struct{}
+
+// Plot implements plot.Plotter.
+func (bar) Plot(c draw.Canvas, p *plot.Plot) {
+	_, y := p.Transforms(&c)
+	colours := colours().Palette(128).Colors()
+	for i, colour := range colours {
+		// Each covers all above, so that no seams show between them.
+		area := vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: y(float64(i) / float64(len(colours)))}, Max: c.Max}
+		c.SetColor(colour)
+		c.Fill(area.Path())
+	}
 }

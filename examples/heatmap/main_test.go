@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/kernel"
+)
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	svg, png := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.png")
+	if err := run([]string{"-text", "x := 1\n", "-layer", "2", "-heads", "5,0", "-svg", svg, "-png", png}, new(bytes.Buffer)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(svg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">layer 2, head 5<", ">layer 2, head 0<", `>\n<`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s in the SVG", want)
+		}
+	}
+	if strings.Contains(string(text), "head 1<") {
+		t.Error("head 1 is in the SVG")
+	}
+	if data, err := os.ReadFile(png); err != nil || !bytes.HasPrefix(data, []byte("\x89PNG")) {
+		t.Errorf("PNG: %d bytes, error %v", len(data), err)
+	}
+}
+
+// TestFigure: the maps are the weights of the chosen layer, on every tier the same.
+func TestFigure(t *testing.T) {
+	m, err := gobytes.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [][]float32
+	for _, tier := range append([]kernel.TierInfo{{Name: "generic", Runs: true}}, kernel.Tiers()...) {
+		if !tier.Runs {
+			continue
+		}
+		c := &config{text: strings.Repeat("if err != nil {\n", 3), layer: 3, settings: gobytes.Settings{Tier: tier.Name}}
+		if err := c.choose(m); err != nil {
+			t.Fatal(err)
+		}
+		f, err := c.figure(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Maps) != m.Heads {
+			t.Fatalf("%d maps, want %d", len(f.Maps), m.Heads)
+		}
+		for i, h := range f.Maps {
+			if len(h.Weights) != len(c.text)*len(c.text) || h.Weights[0] != 1 {
+				t.Errorf("head %d: %d weights, the first is %v", i, len(h.Weights), h.Weights[0])
+			}
+			if len(want) == i {
+				want = append(want, h.Weights)
+			}
+			if !slices.Equal(h.Weights, want[i]) {
+				t.Errorf("%s: head %d differs from generic", tier.Name, i)
+			}
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	none := func(args ...string) error {
+		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer))
+	}
+	for _, args := range [][]string{
+		{"more"}, {"-text", ""}, {"-text", strings.Repeat("x", maxText+1)}, {"-layer", "4"}, {"-layer", "-1"}, {"-threads", "-1"},
+		{"-heads", "6"}, {"-heads", "1,1"}, {"-heads", "x"}, {"-heads", ""}, {"-unknown"},
+	} {
+		if err := none(args...); !errors.As(err, new(usageError)) {
+			t.Errorf("%q: %v, want a usage error", args, err)
+		}
+	}
+	for _, args := range [][]string{{"-tier", "none"}, {"-png", "x.jpg"}} {
+		if err := none(args...); err == nil || errors.As(err, new(usageError)) {
+			t.Errorf("%q: %v, want an error that is none of usage", args, err)
+		}
+	}
+	if err := none("-h"); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("-h: %v", err)
+	}
+}
