@@ -68,15 +68,22 @@ func (d *decoder) attend() error {
 	if err := d.cell.apply(d.queries, d.query, d.cell.state); err != nil {
 		return err
 	}
-	texts, longest := len(d.source.lengths), d.source.longest
-	return d.similarity.Attend(
-		kernel.BHLD(d.context, texts, 1, 1, stateSize),
-		kernel.BHLD(d.query, texts, 1, 1, hiddenSize),
-		kernel.BHLD(d.source.keys, texts, 1, longest, hiddenSize),
-		kernel.BHLD(d.source.states, texts, 1, longest, stateSize),
+	return d.model.attend(d.source, d.context, d.alignment, d.query, d.cell.settings)
+}
+
+// attend computes contexts [texts, n, stateSize] and alignments [texts, n, longest] of
+// n queries for each text, [texts, n, hiddenSize].
+func (m *model) attend(e *encoding, contexts, alignments, queries []float32, s settings) error {
+	texts := len(e.lengths)
+	n := len(queries) / (texts * hiddenSize)
+	return m.similarity.Attend(
+		kernel.BHLD(contexts, texts, 1, n, stateSize),
+		kernel.BHLD(queries, texts, 1, n, hiddenSize),
+		kernel.BHLD(e.keys, texts, 1, e.longest, hiddenSize),
+		kernel.BHLD(e.states, texts, 1, e.longest, stateSize),
 		kernel.Options{
-			Mask:    kernel.KeyLengths(d.source.lengths),
-			Weights: kernel.BHLD(d.alignment, texts, 1, 1, longest),
-			Tier:    d.cell.tier, Threads: d.cell.threads,
+			Mask:    kernel.KeyLengths(e.lengths),
+			Weights: kernel.BHLD(alignments, texts, 1, n, e.longest),
+			Tier:    s.tier, Threads: s.threads,
 		})
 }

@@ -212,6 +212,33 @@ func sameBits(t testing.TB, what string, got, want trace) {
 	}
 }
 
+// TestAttendAtOnce: attention of all steps' states at once gives the bits of one step at
+// a time, contexts and alignments.
+func TestAttendAtOnce(t *testing.T) {
+	m := defaultModel(t)
+	texts, _ := references(t)
+	eachTier(t, func(t *testing.T, s settings) {
+		for _, text := range texts {
+			e, err := m.encode([]string{text}, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := traces(t, m, s, text)[0]
+			states := slices.Concat(e.start, want.decoderStates[:(steps-1)*stateSize])
+			queries := make([]float32, steps*hiddenSize)
+			if err := s.apply(m.queries, queries, states); err != nil {
+				t.Fatal(err)
+			}
+			got := want
+			got.contexts, got.alignments = make([]float32, steps*stateSize), make([]float32, steps*len(text))
+			if err := m.attend(e, got.contexts, got.alignments, queries, s); err != nil {
+				t.Fatal(err)
+			}
+			sameBits(t, text, got, want)
+		}
+	})
+}
+
 // TestTranslate translates all texts, one by one and side by side.
 func TestTranslate(t *testing.T) {
 	m := defaultModel(t)

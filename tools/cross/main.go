@@ -36,6 +36,7 @@ var packages = []testedPackage{
 	{"fallback", []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestFold", "TestTile"}, nil},
 	{"kernel", []string{"TestGolden", "TestContract", "TestMicro", "TestGuard", "TestExp2", "TestHiddenNeverMatters", "TestTierVariable"}, nil},
 	{"examples/gobytes", []string{"TestLogits", "TestSameBits", "TestGreedy"}, []string{"arm64"}},
+	{"examples/dates", []string{"TestReference", "TestSameBits", "TestTranslate"}, []string{"arm64"}},
 }
 
 type testedPackage struct {
