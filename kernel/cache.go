@@ -132,7 +132,7 @@ func NewCacheOver(keys, values []Tensor, window int) (*Cache, error) {
 
 // checkMemory reports memory that cannot be a layer's keys or values.
 func checkMemory(arg string, t *Tensor, pages, size int) error {
-	if t.isPaged() {
+	if t.isPaged() || t.isRagged() {
 		return &ArgumentError{arg, t.describe(), "the memory of all pages, not a view of them"}
 	}
 	if err := t.checkAny(arg); err != nil {

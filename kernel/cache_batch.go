@@ -150,7 +150,7 @@ func (b *Batch) checkTwice() (err error) {
 
 // Store stores a layer's keys and values of the tokens that the last Extend made room
 // for: float32, k [B, Hkv, n, D] and v [B, Hkv, n, Dv], where n is the largest of the counts, of
-// which each sequence takes as many as it grew by. They are rounded to the cache's type as
+// which each sequence takes as many as it grew by; they may be ragged. They are rounded to the cache's type as
 // ToF16 and ToBF16 do it, or quantized as by QuantizeInt8; that refuses NaN and
 // infinity, and the tokens must be stored again then. The zero Tensor as v stores no
 // values, for a layer whose values are a part of its keys.
@@ -200,14 +200,19 @@ func (b *Batch) checkStore(layer int, k, v *Tensor) error {
 
 // checkRows reports rows that cannot be stored to memory.
 func (b *Batch) checkRows(arg string, t, memory *Tensor) error {
-	if err := t.check(arg); err != nil {
+	if err := t.checkAny(arg); err != nil {
 		return err
 	}
-	if t.dtype != Float32 {
-		return &ArgumentError{arg, t.describe(), "float32"}
+	if t.dtype != Float32 || t.isPaged() {
+		return &ArgumentError{arg, t.describe(), "float32, not paged"}
 	}
 	if want := [4]int{len(b.sequences), memory.shape[1], b.steps, memory.shape[3]}; t.shape != want {
 		return &ArgumentError{arg, t.describe(), fmt.Sprintf("shape %v", want)}
+	}
+	for i, n := range b.counts {
+		if got := t.length(i); got < n {
+			return &ArgumentError{arg, fmt.Sprintf("%d rows for sequence %d", got, i), fmt.Sprintf("the %d that it grew by", n)}
+		}
 	}
 	return nil
 }
@@ -246,7 +251,7 @@ func (b *Batch) View(layer int) (k, v Tensor) {
 // Options returns what attention of the tokens of the last Extend on a view needs:
 // QueryStart, KeyStart, and a Mask that is causal, or the window's. Other options may be
 // added to them. The queries are [B, H, n, D], where n is the largest of the counts; rows beyond
-// a sequence's own count give zeros. The slices are valid as long as views are.
+// a sequence's own count give zeros, or they are ragged and have none. The slices are valid as long as views are.
 func (b *Batch) Options() Options {
 	if len(b.sequences) == 0 {
 		return Options{}

@@ -118,6 +118,8 @@ func TestCacheErrors(t *testing.T) {
 		{"v", "head size of at least 1", store(0, rows(2, 12), Tensor{})},
 		{"k", "float32", store(0, BHLD(make([]F16, 96), 2, 2, 2, 12), rows(2, 8))},
 		{"k", "at least 96 elements", store(0, BHLD(make([]float32, 95), 2, 2, 2, 12), rows(2, 8))},
+		{"k", "1 rows for sequence 0, want the 2", store(0, raggedTokens([]int{1, 2}, 2, 12), rows(2, 8))},
+		{"k", "not paged", store(0, rows(2, 12).Paged(&PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{2, 2}}), rows(2, 8))},
 		{"the batch", "2 layers", s.batch.Append(rows(2, 12), rows(2, 8))},
 		{"layer", "0 to -1", new(Batch).Store(0, rows(2, 12), rows(2, 8))},
 		{"the batch", "0 layers", new(Batch).Append(rows(2, 12), rows(2, 8))},

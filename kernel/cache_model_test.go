@@ -133,24 +133,36 @@ func (m *textModel) grow(c *CacheConfig, n int) {
 	m.length += n
 }
 
-// tokens draws new rows, [B, Hkv, n, d] in one of two layouts, and adds to each text's list what
+// tokens draws new rows, [B, Hkv, n, d] in one of several layouts, and adds to each text's list what
 // they are stored as.
 func (s *cacheStory) tokens(texts, counts []int, d int, list func(m *textModel) *[]float32) Tensor {
 	b, h, n := len(texts), s.config.Heads, slices.Max(counts)
 	x := BLHD(filled(b*n*h*d, 0), b, n, h, d)
-	if s.random.intn(2) == 0 {
-		x = BHLD(filled(b*n*h*d, 0), b, h, n, d)
+	switch s.random.intn(3) {
+	case 0:
+		x = BHLD(x.f32, b, h, n, d)
+	case 1:
+		x = raggedTokens(counts, h, d)
 	}
 	s.random.fill(x.f32)
 	for i, text := range texts {
 		for l := range counts[i] {
 			for head := range h {
 				rows := list(s.models[text])
-				*rows = append(*rows, s.stored(rowOf(&x, i, head, l))...)
+				*rows = append(*rows, s.stored(x.Row(i, head, l))...)
 			}
 		}
 	}
 	return x
+}
+
+// raggedTokens are rows for every sequence, as many as it grows by, one after the other.
+func raggedTokens(counts []int, h, d int) Tensor {
+	starts := []int{0}
+	for i, n := range counts {
+		starts = append(starts, starts[i]+n)
+	}
+	return Ragged(make([]float32, starts[len(counts)]*h*d), starts, h, d)
 }
 
 // stored is what the cache makes of a row.
@@ -211,6 +223,7 @@ func (s *cacheStory) attend(group int, o Options, texts ...int) Tensor {
 		got = BHLD(filled(len(texts)*h*n*c.ValueSize, canary), len(texts), h, n, c.ValueSize)
 		k, v := s.batch.View(layer)
 		s.must(Attention(got, q, k, v, view))
+		s.attendRagged(&got, &q, k, v, view)
 		want := BHLD(filled(len(got.f32), canary), len(texts), h, n, c.ValueSize)
 		k, v, plain := s.contiguous(layer, texts)
 		s.must(Attention(want, q, k, v, plain))
@@ -218,6 +231,21 @@ func (s *cacheStory) attend(group int, o Options, texts ...int) Tensor {
 		same(s.t, fmt.Sprintf("layer %d of texts %v", layer, texts), &got, &want)
 	}
 	return got
+}
+
+// attendRagged compares a batch's result with that of the same queries one after the other, without
+// rows that no text has.
+func (s *cacheStory) attendRagged(want, q *Tensor, k, v Tensor, o Options) {
+	s.t.Helper()
+	packed := raggedTokens(s.batch.counts, q.shape[1], q.shape[3])
+	out := raggedTokens(s.batch.counts, q.shape[1], want.shape[3])
+	eachRow(&packed, func(b, h, l int, row []float32) { copy(row, q.Row(b, h, l)) })
+	s.must(Attention(out, packed, k, v, o))
+	eachRow(&out, func(b, h, l int, row []float32) {
+		if !slices.Equal(row, want.Row(b, h, l)) {
+			s.t.Fatalf("row [%d %d %d] differs where queries are ragged", b, h, l)
+		}
+	})
 }
 
 // contiguous returns texts' keys and values as plain tensors, with what the call needs to

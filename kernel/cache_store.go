@@ -32,7 +32,7 @@ func (t *tier) storeRows(dst *Tensor, page, row int, src *Tensor, b, l, n int) {
 		d *= inner.n
 		outer, inner = dimension{n: 1}, outer
 	}
-	to, from := dst.at(page, 0, row), src.f32[src.at(b, 0, l):]
+	to, from := dst.at(page, 0, row), src.f32[src.index(b, 0, l):]
 	for i := range outer.n {
 		to, from := to+i*outer.dst, from[i*outer.src:]
 		if dst.dtype == Float32 {
@@ -63,7 +63,7 @@ func (t *Tensor) quantizeRows(page, row int, src *Tensor, b, l, n int) error {
 	groups := s.shape[3]
 	for h := range t.shape[1] {
 		for r := range n {
-			at, scales, from := t.at(page, h, row+r), s.at(page, h, row+r), src.at(b, h, l+r)
+			at, scales, from := t.at(page, h, row+r), s.at(page, h, row+r), src.index(b, h, l+r)
 			if err := QuantizeInt8(t.i8()[at:at+d], s.f32[scales:scales+groups], src.f32[from:from+d], d/groups); err != nil {
 				return err
 			}

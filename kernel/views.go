@@ -14,10 +14,10 @@ func (t *Tensor) Row(b, h, l int) []float32 {
 
 // Check reports, as an [*ArgumentError] about arg, a tensor that is not valid by
 // itself: one with a slice that is too short for its shape and strides, and so on; or that
-// is ragged, as its batch rows have not the lengths that its shape tells.
+// is ragged or paged, as its batch rows have not the lengths that its shape tells.
 func (t *Tensor) Check(arg string) error {
-	if t.isRagged() {
-		return &ArgumentError{arg, t.describe(), "a tensor that is not ragged"}
+	if t.isRagged() || t.isPaged() {
+		return &ArgumentError{arg, t.describe(), "a tensor that is neither ragged nor paged"}
 	}
 	return t.checkAny(arg)
 }
