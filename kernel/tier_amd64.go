@@ -24,7 +24,7 @@ func archTiers() []tier {
 				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
 			},
 			main:       mainAVX512,
-			fewRows:    8,
+			fewRows:    28,
 			threadFMAs: 2 << 20,
 		},
 		{
@@ -36,7 +36,7 @@ func archTiers() []tier {
 				avx2(24, asm.Tile3AVX2, asm.TileMax3AVX2, asm.TileFold3AVX2),
 			},
 			main:       func() int { return 16 },
-			fewRows:    8,
+			fewRows:    12,
 			threadFMAs: 2 << 20,
 		},
 	}

@@ -45,7 +45,7 @@ func genericTier() tier {
 			functions: functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 		}},
 		main:       func() int { return fallback.Lanes },
-		fewRows:    8,
+		fewRows:    16,
 		threadFMAs: 1 << 15,
 	}
 }
