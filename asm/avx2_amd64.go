@@ -69,6 +69,11 @@ func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16
 //go:noescape
 func SettleAVX2(c []float32, ldc int, m int, bias []float32)
 
+// AdditiveAVX2 is a tile of additive scores, lanes wide: m rows of c are sums over the rows of b of weights·tanh(number of a + row of b), from +0.
+//
+//go:noescape
+func AdditiveAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
+
 // SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
 //
 //go:noescape

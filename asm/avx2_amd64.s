@@ -9750,6 +9750,306 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func AdditiveAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·AdditiveAVX2(SB), NOSPLIT, $0-144
+	MOVQ    b_base+72(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    lanes+104(FP), DX
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const41103000AVX2<>+0(SB), Y1
+	MOVQ    ldb+96(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+
+	// The widest chunk of columns that is left.
+columns:
+	CMPQ  DX, $0x00000010
+	JGE   chunk2
+	TESTQ DX, DX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+	// 2 vectors of lanes, row by row of A.
+chunk2:
+	MOVQ  a_base+32(FP), DI
+	MOVQ  m+112(FP), R9
+	MOVQ  CX, R8
+	TESTQ R9, R9
+	JZ    chunk2done
+
+chunk2row:
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    weights_base+120(FP), R12
+	MOVQ    weights_len+128(FP), R13
+	MOVQ    DI, R10
+	MOVQ    AX, R11
+	LEAQ    (R12)(R13*4), R12
+	NEGQ    R13
+	JZ      chunk2end
+	PCALIGN $0x40
+
+chunk2step:
+	VBROADCASTSS (R10), Y4
+	VADDPS       (R11), Y4, Y5
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y5, Y0, Y6
+	VMINPS      Y6, Y1, Y6
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y7
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y7
+	VPERMPS     tanhCAVX2<>+0(SB), Y7, Y8
+	VSUBPS      Y8, Y6, Y6
+
+	// h, a polynomial in r².
+	VMULPS      Y6, Y6, Y8
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y9
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y8, Y9
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y9
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      tanhTAVX2<>+0(SB), Y7, Y8
+	VPERMPS      tanhVAVX2<>+0(SB), Y7, Y7
+	VFMADD231PS  Y8, Y6, Y9
+	VMULPS       Y6, Y7, Y7
+	VDIVPS       Y9, Y7, Y7
+	VADDPS       Y7, Y8, Y8
+	VANDPS       Y0, Y5, Y5
+	VORPS        Y5, Y8, Y8
+	VBROADCASTSS (R12)(R13*4), Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VADDPS       32(R11), Y4, Y4
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y4, Y0, Y5
+	VMINPS      Y5, Y1, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y5, Y6
+	VPERMPS     tanhCAVX2<>+0(SB), Y6, Y7
+	VSUBPS      Y7, Y5, Y5
+
+	// h, a polynomial in r².
+	VMULPS      Y5, Y5, Y7
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y8
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y7, Y8
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      tanhTAVX2<>+0(SB), Y6, Y7
+	VPERMPS      tanhVAVX2<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y5, Y8
+	VMULPS       Y5, Y6, Y6
+	VDIVPS       Y8, Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VANDPS       Y0, Y4, Y4
+	VORPS        Y4, Y7, Y7
+	VBROADCASTSS (R12)(R13*4), Y4
+	VFMADD231PS  Y7, Y4, Y3
+	ADDQ         SI, R10
+	ADDQ         BX, R11
+	INCQ         R13
+	JNZ          chunk2step
+
+chunk2end:
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	MOVQ    rs+56(FP), R10
+	LEAQ    (DI)(R10*4), DI
+	MOVQ    ldc+24(FP), R10
+	LEAQ    (R8)(R10*4), R8
+	DECQ    R9
+	JNZ     chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000010, DX
+	JMP  columns
+
+	// 1 vectors of lanes, row by row of A.
+chunk1:
+	MOVQ  a_base+32(FP), DI
+	MOVQ  m+112(FP), R9
+	MOVQ  CX, R8
+	TESTQ R9, R9
+	JZ    chunk1done
+
+chunk1row:
+	VXORPS  Y2, Y2, Y2
+	MOVQ    weights_base+120(FP), R12
+	MOVQ    weights_len+128(FP), R13
+	MOVQ    DI, R10
+	MOVQ    AX, R11
+	LEAQ    (R12)(R13*4), R12
+	NEGQ    R13
+	JZ      chunk1end
+	PCALIGN $0x40
+
+chunk1step:
+	VBROADCASTSS (R10), Y3
+	VADDPS       (R11), Y3, Y3
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y3, Y0, Y4
+	VMINPS      Y4, Y1, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y5
+	VPERMPS     tanhCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y4
+
+	// h, a polynomial in r².
+	VMULPS      Y4, Y4, Y6
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      tanhTAVX2<>+0(SB), Y5, Y6
+	VPERMPS      tanhVAVX2<>+0(SB), Y5, Y5
+	VFMADD231PS  Y6, Y4, Y7
+	VMULPS       Y4, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VADDPS       Y5, Y6, Y6
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y3, Y6, Y6
+	VBROADCASTSS (R12)(R13*4), Y3
+	VFMADD231PS  Y6, Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R11
+	INCQ         R13
+	JNZ          chunk1step
+
+chunk1end:
+	VMOVUPS Y2, (R8)
+	MOVQ    rs+56(FP), R10
+	LEAQ    (DI)(R10*4), DI
+	MOVQ    ldc+24(FP), R10
+	LEAQ    (R8)(R10*4), R8
+	DECQ    R9
+	JNZ     chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000008, DX
+	JMP  columns
+
+DATA const80000000AVX2<>+0(SB)/4, $0x80000000
+DATA const80000000AVX2<>+4(SB)/4, $0x80000000
+DATA const80000000AVX2<>+8(SB)/4, $0x80000000
+DATA const80000000AVX2<>+12(SB)/4, $0x80000000
+DATA const80000000AVX2<>+16(SB)/4, $0x80000000
+DATA const80000000AVX2<>+20(SB)/4, $0x80000000
+DATA const80000000AVX2<>+24(SB)/4, $0x80000000
+DATA const80000000AVX2<>+28(SB)/4, $0x80000000
+GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41103000AVX2<>+0(SB)/4, $0x41103000
+DATA const41103000AVX2<>+4(SB)/4, $0x41103000
+DATA const41103000AVX2<>+8(SB)/4, $0x41103000
+DATA const41103000AVX2<>+12(SB)/4, $0x41103000
+DATA const41103000AVX2<>+16(SB)/4, $0x41103000
+DATA const41103000AVX2<>+20(SB)/4, $0x41103000
+DATA const41103000AVX2<>+24(SB)/4, $0x41103000
+DATA const41103000AVX2<>+28(SB)/4, $0x41103000
+GLOBL const41103000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f550000AVX2<>+0(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+4(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+8(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+12(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+16(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+20(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+24(SB)/4, $0x3f550000
+DATA const3f550000AVX2<>+28(SB)/4, $0x3f550000
+GLOBL const3f550000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const4b400000AVX2<>+0(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+4(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+8(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+12(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+16(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+20(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+24(SB)/4, $0x4b400000
+DATA const4b400000AVX2<>+28(SB)/4, $0x4b400000
+GLOBL const4b400000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f800000AVX2<>+0(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+4(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+8(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+12(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+16(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+20(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+24(SB)/4, $0x3f800000
+DATA const3f800000AVX2<>+28(SB)/4, $0x3f800000
+GLOBL const3f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3eaaaa79AVX2<>+0(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+4(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+8(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+12(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+16(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+20(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+24(SB)/4, $0x3eaaaa79
+DATA const3eaaaa79AVX2<>+28(SB)/4, $0x3eaaaa79
+GLOBL const3eaaaa79AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbcb5d1e4AVX2<>+0(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+4(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+8(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+12(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+16(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+20(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+24(SB)/4, $0xbcb5d1e4
+DATA constbcb5d1e4AVX2<>+28(SB)/4, $0xbcb5d1e4
+GLOBL constbcb5d1e4AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3b01b40bAVX2<>+0(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+4(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+8(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+12(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+16(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+20(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+24(SB)/4, $0x3b01b40b
+DATA const3b01b40bAVX2<>+28(SB)/4, $0x3b01b40b
+GLOBL const3b01b40bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhCAVX2<>+0(SB)/4, $0x00000000
+DATA tanhCAVX2<>+4(SB)/4, $0x3f9960b9
+DATA tanhCAVX2<>+8(SB)/4, $0x401973b4
+DATA tanhCAVX2<>+12(SB)/4, $0x40669340
+DATA tanhCAVX2<>+16(SB)/4, $0x4099a70b
+DATA tanhCAVX2<>+20(SB)/4, $0x40c05395
+DATA tanhCAVX2<>+24(SB)/4, $0x40e7034e
+DATA tanhCAVX2<>+28(SB)/4, $0x410aa123
+GLOBL tanhCAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhTAVX2<>+0(SB)/4, $0x00000000
+DATA tanhTAVX2<>+4(SB)/4, $0x3f5547a4
+DATA tanhTAVX2<>+8(SB)/4, $0x3f7bcd32
+DATA tanhTAVX2<>+12(SB)/4, $0x3f7f9ec0
+DATA tanhTAVX2<>+16(SB)/4, $0x3f7ff727
+DATA tanhTAVX2<>+20(SB)/4, $0x3f7fff36
+DATA tanhTAVX2<>+24(SB)/4, $0x3f7fffee
+DATA tanhTAVX2<>+28(SB)/4, $0x3f7fffff
+GLOBL tanhTAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA tanhVAVX2<>+0(SB)/4, $0x3f800000
+DATA tanhVAVX2<>+4(SB)/4, $0x3e9c9f6a
+DATA tanhVAVX2<>+8(SB)/4, $0x3d053fb8
+DATA tanhVAVX2<>+12(SB)/4, $0x3b425b0e
+DATA tanhVAVX2<>+16(SB)/4, $0x398d8d8e
+DATA tanhVAVX2<>+20(SB)/4, $0x37c9ffb0
+DATA tanhVAVX2<>+24(SB)/4, $0x360ffffb
+DATA tanhVAVX2<>+28(SB)/4, $0x34000000
+GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
+
 // func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
@@ -9903,116 +10203,6 @@ chunk1done:
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x00000008, SI
 	JMP     columns
-
-DATA const80000000AVX2<>+0(SB)/4, $0x80000000
-DATA const80000000AVX2<>+4(SB)/4, $0x80000000
-DATA const80000000AVX2<>+8(SB)/4, $0x80000000
-DATA const80000000AVX2<>+12(SB)/4, $0x80000000
-DATA const80000000AVX2<>+16(SB)/4, $0x80000000
-DATA const80000000AVX2<>+20(SB)/4, $0x80000000
-DATA const80000000AVX2<>+24(SB)/4, $0x80000000
-DATA const80000000AVX2<>+28(SB)/4, $0x80000000
-GLOBL const80000000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const41103000AVX2<>+0(SB)/4, $0x41103000
-DATA const41103000AVX2<>+4(SB)/4, $0x41103000
-DATA const41103000AVX2<>+8(SB)/4, $0x41103000
-DATA const41103000AVX2<>+12(SB)/4, $0x41103000
-DATA const41103000AVX2<>+16(SB)/4, $0x41103000
-DATA const41103000AVX2<>+20(SB)/4, $0x41103000
-DATA const41103000AVX2<>+24(SB)/4, $0x41103000
-DATA const41103000AVX2<>+28(SB)/4, $0x41103000
-GLOBL const41103000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3f550000AVX2<>+0(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+4(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+8(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+12(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+16(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+20(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+24(SB)/4, $0x3f550000
-DATA const3f550000AVX2<>+28(SB)/4, $0x3f550000
-GLOBL const3f550000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const4b400000AVX2<>+0(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+4(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+8(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+12(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+16(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+20(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+24(SB)/4, $0x4b400000
-DATA const4b400000AVX2<>+28(SB)/4, $0x4b400000
-GLOBL const4b400000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3f800000AVX2<>+0(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+4(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+8(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+12(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+16(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+20(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+24(SB)/4, $0x3f800000
-DATA const3f800000AVX2<>+28(SB)/4, $0x3f800000
-GLOBL const3f800000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3eaaaa79AVX2<>+0(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+4(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+8(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+12(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+16(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+20(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+24(SB)/4, $0x3eaaaa79
-DATA const3eaaaa79AVX2<>+28(SB)/4, $0x3eaaaa79
-GLOBL const3eaaaa79AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA constbcb5d1e4AVX2<>+0(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+4(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+8(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+12(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+16(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+20(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+24(SB)/4, $0xbcb5d1e4
-DATA constbcb5d1e4AVX2<>+28(SB)/4, $0xbcb5d1e4
-GLOBL constbcb5d1e4AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const3b01b40bAVX2<>+0(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+4(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+8(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+12(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+16(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+20(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+24(SB)/4, $0x3b01b40b
-DATA const3b01b40bAVX2<>+28(SB)/4, $0x3b01b40b
-GLOBL const3b01b40bAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA tanhCAVX2<>+0(SB)/4, $0x00000000
-DATA tanhCAVX2<>+4(SB)/4, $0x3f9960b9
-DATA tanhCAVX2<>+8(SB)/4, $0x401973b4
-DATA tanhCAVX2<>+12(SB)/4, $0x40669340
-DATA tanhCAVX2<>+16(SB)/4, $0x4099a70b
-DATA tanhCAVX2<>+20(SB)/4, $0x40c05395
-DATA tanhCAVX2<>+24(SB)/4, $0x40e7034e
-DATA tanhCAVX2<>+28(SB)/4, $0x410aa123
-GLOBL tanhCAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA tanhTAVX2<>+0(SB)/4, $0x00000000
-DATA tanhTAVX2<>+4(SB)/4, $0x3f5547a4
-DATA tanhTAVX2<>+8(SB)/4, $0x3f7bcd32
-DATA tanhTAVX2<>+12(SB)/4, $0x3f7f9ec0
-DATA tanhTAVX2<>+16(SB)/4, $0x3f7ff727
-DATA tanhTAVX2<>+20(SB)/4, $0x3f7fff36
-DATA tanhTAVX2<>+24(SB)/4, $0x3f7fffee
-DATA tanhTAVX2<>+28(SB)/4, $0x3f7fffff
-GLOBL tanhTAVX2<>(SB), RODATA|NOPTR, $32
-
-DATA tanhVAVX2<>+0(SB)/4, $0x3f800000
-DATA tanhVAVX2<>+4(SB)/4, $0x3e9c9f6a
-DATA tanhVAVX2<>+8(SB)/4, $0x3d053fb8
-DATA tanhVAVX2<>+12(SB)/4, $0x3b425b0e
-DATA tanhVAVX2<>+16(SB)/4, $0x398d8d8e
-DATA tanhVAVX2<>+20(SB)/4, $0x37c9ffb0
-DATA tanhVAVX2<>+24(SB)/4, $0x360ffffb
-DATA tanhVAVX2<>+28(SB)/4, $0x34000000
-GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
 
 // func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX2

@@ -42,7 +42,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 		list = append(list, benchTile("tile", w, 256, d, rowsTight), benchTile("tile", w, d, 256, columnsTight))
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
-	list = append(list, benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
+	list = append(list, benchAdditive(w, 1), benchAdditive(w, 8), benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
 	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
@@ -79,6 +79,15 @@ func benchSoftcap(w int) microBenchmark {
 	s, top := random(blockKeys*w), filled(w, -inf32)
 	return microBenchmark{"softcap", "n=256", 0, float64(len(s)), func(p *panelKernels) {
 		p.softcap(s, w, blockKeys, 43, 1./43, top)
+	}}
+}
+
+// benchAdditive counts the elements that tanh is taken of.
+func benchAdditive(w, m int) microBenchmark {
+	const k = 512
+	a, b, weights, c := random(m*k), random(k*w), random(k), make([]float32, m*w)
+	return microBenchmark{"additive", fmt.Sprintf("m=%d/k=%d", m, k), 0, float64(m * k * w), func(p *panelKernels) {
+		p.additive(c, w, a, k, 1, b, w, w, m, weights)
 	}}
 }
 

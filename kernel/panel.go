@@ -50,6 +50,14 @@ type panelKernels struct {
 	// c = fma(acc, beta[lane], c·alpha[lane]).
 	tileFold func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
 
+	// additive is a tile of additive scores, from m rows of A with as many numbers as
+	// there are weights, and the rows of B under them:
+	//
+	//	c[i·ldc+lane] = fma chain over x = 0..len(weights)-1 ascending, acc = fma(weights[x], tanh(a[i·rs+x·cs] + b[x·ldb+lane]), acc)
+	//
+	// from +0. i < m, lane < lanes, which is w.
+	additive func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m int, weights []float32)
+
 	// mask hides scores by select, for n rows of which the first is number j0:
 	// s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else becomes -Inf; then
 	// max[lane] = max(s[j·ld+lane], max[lane]).

@@ -56,8 +56,9 @@ func mainAVX512() int {
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: asm.SoftcapAVX512,
-		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
+		additive: asm.AdditiveAVX512,
+		softcap:  asm.SoftcapAVX512,
+		mask:     asm.MaskAVX512, alibi: asm.AlibiAVX512,
 		hide: asm.HideAVX512, bias: asm.BiasAVX512,
 		softmax: asm.SoftmaxAVX512, dropout: asm.DropoutAVX512, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
@@ -78,8 +79,9 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: asm.SoftcapAVX2,
-		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
+		additive: asm.AdditiveAVX2,
+		softcap:  asm.SoftcapAVX2,
+		mask:     asm.MaskAVX2, alibi: asm.AlibiAVX2,
 		hide: asm.HideAVX2, bias: asm.BiasAVX2,
 		softmax: asm.SoftmaxAVX2, dropout: asm.DropoutAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,

@@ -26,8 +26,9 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		softcap: asm.SoftcapNEON,
-		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
+		additive: asm.AdditiveNEON,
+		softcap:  asm.SoftcapNEON,
+		mask:     asm.MaskNEON, alibi: asm.AlibiNEON,
 		hide: asm.HideNEON, bias: asm.BiasNEON,
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,

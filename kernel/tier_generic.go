@@ -13,6 +13,7 @@ func genericTier() tier {
 			tile:     fallback.Tile,
 			tileMax:  fallback.TileMax,
 			tileFold: fallback.TileFold,
+			additive: fallback.Additive,
 			softcap:  fallback.Softcap,
 			mask:     fallback.Mask,
 			alibi:    fallback.Alibi,
