@@ -45,6 +45,8 @@ type job struct {
 	// One for each thread, ready before the first starts: which of them get to
 	// work is up to the scheduler, and what a call allocates must not be.
 	workspaces []*workspace
+
+	weightsMemory []float32 // of problem.additive
 }
 
 func newJob() *job {

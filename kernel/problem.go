@@ -16,6 +16,8 @@ type problem struct {
 
 	queryStart, keyStart []int
 
+	additive []float32 // weights of additive scores, in the unit of exp2, or nil
+
 	// What happens to scores on their way to the softmax.
 	steps  steps
 	hook   func(*ScoreTile)

@@ -72,6 +72,10 @@ func (w *workspace) scoreLanes(j *job, p *panel, part span, lo int, top []float3
 // scoreRows computes the products of the queries and part of the block's keys. A
 // nil top leaves the maximum to a step or the mask.
 func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
+	if j.additive != nil {
+		w.additiveRows(j, p, part, top)
+		return
+	}
 	if p.few {
 		w.fewScoreRows(j, p, part, top)
 		return

@@ -13,6 +13,8 @@ type workspace struct {
 	wideK, wideV wideRows  // of the block at hand, if they are not used where they lie
 	rows         []float32 // of a panel, of q or out, if these are not what they are computed with
 
+	adder adder // for additive scores
+
 	lo, hi []int32 // spans of the lanes within a block
 	off    []int   // row offsets of the lanes
 
@@ -75,6 +77,9 @@ func (w *workspace) fit(j *job) {
 	}
 	if n := j.width * j.dv(); len(w.partial) < n {
 		w.partial = aligned(n)
+	}
+	if j.additive != nil {
+		w.adder.fit(j, j.width)
 	}
 	if j.hook != nil && w.tile.Rows == nil {
 		w.tile.Rows = make([]ScoreRow, 0, maxLanes)
