@@ -14,3 +14,14 @@ func vectorProbe(tier string) *probe {
 	}
 	return nil
 }
+
+// vectorReader returns the read probe with a tier's vectors, nil if there is none.
+func vectorReader(tier string) func(p []float32) {
+	switch tier {
+	case "avx512":
+		return asm.ReadAVX512
+	case "avx2":
+		return asm.ReadAVX2
+	}
+	return nil
+}

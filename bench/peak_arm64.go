@@ -11,3 +11,11 @@ func vectorProbe(tier string) *probe {
 	}
 	return nil
 }
+
+// vectorReader returns the read probe with a tier's vectors, nil if there is none.
+func vectorReader(tier string) func(p []float32) {
+	if tier == "neon" {
+		return asm.ReadNEON
+	}
+	return nil
+}

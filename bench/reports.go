@@ -16,6 +16,7 @@ type report struct {
 // reports lists them; to add one, add an entry.
 var reports = []report{
 	{"options", "measure what each option costs", reportOptions},
+	{"linear", "measure linear layers", reportLinear},
 }
 
 // addReports defines their flags.

@@ -279,7 +279,7 @@ func (t *tiler) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 		}
 	}
 	if t.strip && len(acc)*t.vectors >= busy {
-		for d := 0; d < t.vectors*t.bytesOfB(); d += 64 {
+		for d := 0; d < t.vectors*t.bytesOfB(); d += lineBytes {
 			t.PREFETCHT0(at(b, ahead+d))
 		}
 	}

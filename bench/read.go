@@ -1,0 +1,56 @@
+package main
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/attn-go/attn/internal/pages"
+	"github.com/attn-go/attn/kernel"
+)
+
+// reader measures the bandwidth of reading: so much memory as the work beside it reads,
+// in huge pages like that, by as many threads.
+type reader struct {
+	data []float32
+	read func(p []float32)
+}
+
+// newReader prepares to read some bytes with the widest vectors that run here.
+func newReader(bytes int) *reader {
+	r := &reader{read: readScalar}
+	for _, t := range kernel.Tiers() {
+		if read := vectorReader(t.Name); t.Runs && read != nil {
+			r.read = read
+			break
+		}
+	}
+	r.data = pages.Make[float32](r, bytes/4)
+	for i := range r.data {
+		r.data[i] = float32(i)
+	}
+	return r
+}
+
+// sample returns the GB/s of reading all once, each thread its share.
+func (r *reader) sample(threads int) float64 {
+	share := len(r.data) / threads
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range threads - 1 {
+		wg.Go(func() { r.read(r.data[i*share : (i+1)*share]) })
+	}
+	r.read(r.data[(threads-1)*share:])
+	wg.Wait()
+	return 4 * float64(len(r.data)) / float64(time.Since(start).Nanoseconds())
+}
+
+// readScalar serves builds without assembly.
+func readScalar(p []float32) {
+	var a, b, c, d uint32
+	for ; len(p) >= 4; p = p[4:] {
+		a, b = a^math.Float32bits(p[0]), b^math.Float32bits(p[1])
+		c, d = c^math.Float32bits(p[2]), d^math.Float32bits(p[3])
+	}
+	sink.Store(a ^ b ^ c ^ d)
+}
