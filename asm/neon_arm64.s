@@ -33222,7 +33222,6 @@ loop:
 	FMOVQ 80(R0), F5
 	FMOVQ 96(R0), F6
 	FMOVQ 112(R0), F7
-<<<<<<< HEAD
 	FMOVQ 128(R0), F0
 	FMOVQ 144(R0), F1
 	FMOVQ 160(R0), F2
@@ -33231,16 +33230,6 @@ loop:
 	FMOVQ 208(R0), F5
 	FMOVQ 224(R0), F6
 	FMOVQ 240(R0), F7
-=======
-	FMOVQ 128(R0), F8
-	FMOVQ 144(R0), F9
-	FMOVQ 160(R0), F10
-	FMOVQ 176(R0), F11
-	FMOVQ 192(R0), F12
-	FMOVQ 208(R0), F13
-	FMOVQ 224(R0), F14
-	FMOVQ 240(R0), F15
->>>>>>> 0c58996 (bench -linear: layers beside the FMA peak and the bandwidth of reading, which a probe measures)
 	FMOVQ 256(R0), F0
 	FMOVQ 272(R0), F1
 	FMOVQ 288(R0), F2
@@ -33249,7 +33238,6 @@ loop:
 	FMOVQ 336(R0), F5
 	FMOVQ 352(R0), F6
 	FMOVQ 368(R0), F7
-<<<<<<< HEAD
 	FMOVQ 384(R0), F0
 	FMOVQ 400(R0), F1
 	FMOVQ 416(R0), F2
@@ -33258,16 +33246,6 @@ loop:
 	FMOVQ 464(R0), F5
 	FMOVQ 480(R0), F6
 	FMOVQ 496(R0), F7
-=======
-	FMOVQ 384(R0), F8
-	FMOVQ 400(R0), F9
-	FMOVQ 416(R0), F10
-	FMOVQ 432(R0), F11
-	FMOVQ 448(R0), F12
-	FMOVQ 464(R0), F13
-	FMOVQ 480(R0), F14
-	FMOVQ 496(R0), F15
->>>>>>> 0c58996 (bench -linear: layers beside the FMA peak and the bandwidth of reading, which a probe measures)
 	FMOVQ 512(R0), F0
 	FMOVQ 528(R0), F1
 	FMOVQ 544(R0), F2
@@ -33276,7 +33254,6 @@ loop:
 	FMOVQ 592(R0), F5
 	FMOVQ 608(R0), F6
 	FMOVQ 624(R0), F7
-<<<<<<< HEAD
 	FMOVQ 640(R0), F0
 	FMOVQ 656(R0), F1
 	FMOVQ 672(R0), F2
@@ -33285,16 +33262,6 @@ loop:
 	FMOVQ 720(R0), F5
 	FMOVQ 736(R0), F6
 	FMOVQ 752(R0), F7
-=======
-	FMOVQ 640(R0), F8
-	FMOVQ 656(R0), F9
-	FMOVQ 672(R0), F10
-	FMOVQ 688(R0), F11
-	FMOVQ 704(R0), F12
-	FMOVQ 720(R0), F13
-	FMOVQ 736(R0), F14
-	FMOVQ 752(R0), F15
->>>>>>> 0c58996 (bench -linear: layers beside the FMA peak and the bandwidth of reading, which a probe measures)
 	FMOVQ 768(R0), F0
 	FMOVQ 784(R0), F1
 	FMOVQ 800(R0), F2
@@ -33303,7 +33270,6 @@ loop:
 	FMOVQ 848(R0), F5
 	FMOVQ 864(R0), F6
 	FMOVQ 880(R0), F7
-<<<<<<< HEAD
 	FMOVQ 896(R0), F0
 	FMOVQ 912(R0), F1
 	FMOVQ 928(R0), F2
@@ -33312,16 +33278,6 @@ loop:
 	FMOVQ 976(R0), F5
 	FMOVQ 992(R0), F6
 	FMOVQ 1008(R0), F7
-=======
-	FMOVQ 896(R0), F8
-	FMOVQ 912(R0), F9
-	FMOVQ 928(R0), F10
-	FMOVQ 944(R0), F11
-	FMOVQ 960(R0), F12
-	FMOVQ 976(R0), F13
-	FMOVQ 992(R0), F14
-	FMOVQ 1008(R0), F15
->>>>>>> 0c58996 (bench -linear: layers beside the FMA peak and the bandwidth of reading, which a probe measures)
 	ADD $1024, R0, R0
 	SUBS $1, R1, R1
 	BNE loop

@@ -27,10 +27,10 @@ func (l layer) flops() float64 { return 2 * float64(l.rows) * float64(l.n) * flo
 // isFew tells that the weights' bandwidth is what counts.
 func (l layer) isFew() bool { return l.rows < 16 }
 
-const (
-	linearTime   = 300 * time.Millisecond // of a measurement,
-	linearRounds = 5                      // or so many calls
-)
+// linearTime is the time of a measurement, which takes at least linearRounds calls.
+var linearTime = 200 * time.Millisecond
+
+const linearRounds = 5
 
 // reportLinear prints how fast layers are, as a share of the FMA peak or of the bandwidth
 // of reading, each measured between the calls.

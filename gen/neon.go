@@ -130,23 +130,3 @@ func (g *neon) peak() {
 	g.Jump("BNE", "loop")
 	g.Ret()
 }
-
-// read is the probe of the memory; see probe.go.
-func (g *neon) read() {
-	const bytes = 1024 // a turn
-	g.function(readFunction)
-	p, left := g.slice("p"), g.param(g.Len("p"))
-	x := g.Vecs(16)
-	g.Op("LSR", 8, left, left)
-	g.Jump("CBZ", "done", left)
-	g.Align(32)
-	g.Label("loop")
-	for i := range bytes / neonBytes {
-		g.load(a64.At(p, i*neonBytes), x[i%len(x)])
-	}
-	g.advance(bytes, p)
-	g.Op("SUBS", 1, left, left)
-	g.Jump("BNE", "loop")
-	g.Label("done")
-	g.Ret()
-}

@@ -5,9 +5,6 @@ import "github.com/mmcloughlin/avo/operand"
 // peakChains independent chains of FMAs hide the latency of 4 cycles on two units.
 const peakChains = 12
 
-// lineBytes is the size of a cache line.
-const lineBytes = 64
-
 // peak is the probe of the machine's FMA rate: register operands alone, nothing
 // to wait for.
 func (g *gen) peak() {

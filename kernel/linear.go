@@ -94,16 +94,20 @@ func (l *Linear) Apply(out, x Matrix, opts LinearOptions) error {
 	if err := l.check(&out, &x, &opts); err != nil {
 		return err
 	}
-	if out.rows == 0 || out.cols == 0 {
-		return nil
+	if out.rows > 0 && out.cols > 0 {
+		l.apply(t, out, x, &opts)
 	}
+	return nil
+}
+
+// apply is Apply with arguments that fit.
+func (l *Linear) apply(t *tier, out, x Matrix, opts *LinearOptions) {
 	j := linearJobs.get()
 	j.linear, j.out, j.x = l, out, x
 	j.plan(t, opts.Threads)
 	j.run(opts.Run)
 	j.linear, j.out, j.x = nil, Matrix{}, Matrix{} // the caller's memory is the caller's again
 	linearJobs.put(j)
-	return nil
 }
 
 // check reports the first argument of Apply that does not fit.

@@ -231,6 +231,25 @@ func TestLinearLarge(t *testing.T) {
 	}
 }
 
+// TestLinearWidens: it does not matter whether weights of 16 bits are widened on the way
+// or before.
+func TestLinearWidens(t *testing.T) {
+	for i, dtype := range []DType{Float16, BFloat16} {
+		c := linearCase{m: 41, n: 120, k: 300, dtype: dtype, bias: true, values: mantissas, seed: i}
+		x, w, bias := c.inputs()
+		want, l := c.contract(&x, &w, bias), mustLinear(t, w, bias)
+		eachTier(t, func(t *testing.T, tier *tier) {
+			for _, rows := range []int{0, 2, 41} {
+				other := *tier
+				other.halfRows = rows
+				out := c.output()
+				l.apply(&other, out, x, &LinearOptions{Threads: 2})
+				sameFloats(t, fmt.Sprintf("halfRows %d", rows), out.f32, want.f32)
+			}
+		})
+	}
+}
+
 // TestLinearSplit: the rows of a product do not depend on each other, nor on how
 // many there are.
 func TestLinearSplit(t *testing.T) {

@@ -15,8 +15,9 @@ type linearJob struct {
 	out, x Matrix
 	tier   *tier
 
-	blocks, groups int // of rows, of strips
-	steps          int // rows of Wᵀ in a call
+	blocks, groups int  // of rows, of strips
+	steps          int  // rows of Wᵀ in a call
+	widens         bool // weights of 16 bits once for a block of rows
 	threads        int
 
 	crew      crew[linearScratch]
@@ -34,13 +35,9 @@ const (
 	// linearStrips is the most strips in a task: with more, the pausing chains leave L2.
 	linearStrips = 4
 
-	// linearSteps is how many rows of Wᵀ a call takes: 24 KiB of float32 stay in L1.
-	linearSteps = 128
-
 	// Up to fewLinearRows rows of x wait for the weights rather than compute: they
-	// take longer parts of a strip, which come from memory without a pause, and from
-	// L2 for all passes but the first. Neither product has more FMAs than a call may
-	// have, see rowsPerCall.
+	// take parts of a strip of fewLinearSteps rows of Wᵀ, which come from memory
+	// without a pause, and from L2 for all passes but the first.
 	fewLinearRows  = 32
 	fewLinearSteps = 1024
 
@@ -59,8 +56,9 @@ func newLinearJob() *linearJob {
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
 func (j *linearJob) plan(t *tier, threads int) {
 	rows, strips := j.out.rows, j.linear.strips()
-	j.tier, j.steps = t, linearSteps
-	if rows <= fewLinearRows {
+	j.tier, j.steps = t, t.linearSteps
+	j.widens = j.linear.dtype != Float32 && t.halfRows > 0 && rows > t.halfRows
+	if rows <= fewLinearRows && !j.widens {
 		j.steps = fewLinearSteps
 	}
 	j.blocks, j.groups = ceilDiv(rows, linearRows), ceilDiv(strips, linearStrips)
@@ -106,11 +104,11 @@ func (j *linearJob) scratch(n int) *linearScratch {
 	return w
 }
 
-// linearScratch is the scratch memory of one worker, for the last strip, if that is not
-// whole. It grows to what the largest call needed and is recycled.
+// linearScratch is the scratch memory of one worker. It grows to what the largest call
+// needed and is recycled.
 type linearScratch struct {
-	wide []float32 // a part of the strip, widened
-	edge []float32 // the chains of the block's rows, if out has not a column for each
+	wide []float32 // a part of a strip, widened
+	edge []float32 // the block's chains of the last strip, if out lacks columns for them
 }
 
 var linearScratches = freeList[linearScratch]{make: func() *linearScratch { return new(linearScratch) }}
@@ -118,117 +116,10 @@ var linearScratches = freeList[linearScratch]{make: func() *linearScratch { retu
 // fit makes the scratch large enough for the tasks of j.
 func (w *linearScratch) fit(j *linearJob) {
 	l := j.linear
-	lanes := l.stripWidth(l.strips() - 1)
-	if n := lanes * min(j.steps, l.k); lanes < stripLanes && l.dtype != Float32 && len(w.wide) < n {
+	if n := stripLanes * min(j.steps, l.k); l.dtype != Float32 && len(w.wide) < n {
 		w.wide = aligned(n)
 	}
-	if n := lanes * ceilDiv(j.out.rows, j.blocks); l.n%stripStep != 0 && len(w.edge) < n {
+	if n := stripLanes * ceilDiv(j.out.rows, j.blocks); l.n%stripStep != 0 && len(w.edge) < n {
 		w.edge = aligned(n)
-	}
-}
-
-// task does a block of rows times a group of strips.
-func (w *linearScratch) task(j *linearJob, i int) {
-	rows, strips := share(j.out.rows, j.blocks, i/j.groups), share(j.linear.strips(), j.groups, i%j.groups)
-	for k := 0; ; k += j.steps {
-		steps := span{k, min(k+j.steps, j.linear.k)}
-		for s := strips.lo; s < strips.hi; s++ {
-			w.multiply(j, rows, s, steps)
-			if steps.hi == j.linear.k {
-				w.settle(j, rows, s)
-			}
-		}
-		if steps.hi == j.linear.k {
-			return
-		}
-	}
-}
-
-// share returns part i of n things that parts share as evenly as can be.
-func share(n, parts, i int) span {
-	size, more := n/parts, n%parts
-	lo := i*size + min(i, more)
-	if i < more {
-		size++
-	}
-	return span{lo, lo + size}
-}
-
-// columns returns the memory that the rows' chains of strip s pause in, from the first
-// row on, and the distance of the rows.
-func (w *linearScratch) columns(j *linearJob, rows span, s int) (c []float32, ldc int) {
-	if at, lanes := s*stripLanes, j.linear.stripWidth(s); at+lanes > j.linear.n {
-		return w.edge, lanes
-	}
-	return j.out.f32[rows.lo*j.out.rowStride+s*stripLanes:], j.out.rowStride
-}
-
-// multiply continues the rows' chains of strip s by some steps.
-func (w *linearScratch) multiply(j *linearJob, rows span, s int, steps span) {
-	l, t := j.linear, j.tier
-	c, ldc := w.columns(j, rows, s)
-	rs, cs := j.x.rowStride, j.x.colStride
-	x := j.x.f32[min(rows.lo*rs+steps.lo*cs, len(j.x.f32)):]
-	lanes, m, k, load := l.stripWidth(s), rows.len(), steps.len(), steps.lo > 0
-	at := l.stripAt(s) + steps.lo*lanes
-	switch {
-	case lanes < stripLanes:
-		t.tiles(c, ldc, x, rs, cs, w.widened(j, at, k*lanes), lanes, m, k, load)
-	case l.dtype == Float32:
-		t.strips().strip(c, ldc, x, rs, cs, l.f32[at:], lanes, m, k, load)
-	case l.dtype == Float16:
-		t.strips().stripF16(c, ldc, x, rs, cs, l.u16[at:], lanes, m, k, load)
-	case l.dtype == BFloat16:
-		t.strips().stripBF16(c, ldc, x, rs, cs, l.u16[at:], lanes, m, k, load)
-	}
-}
-
-// strips returns the tier's kernels for strips.
-func (t *tier) strips() *stripKernels { return &t.panels[len(t.panels)-1].stripKernels }
-
-// tiles multiplies by a part of a strip that is not whole: with tiles of the fewest and
-// most equal widths.
-func (t *tier) tiles(c []float32, ldc int, a []float32, rs, cs int, b []float32, lanes, m, k int, load bool) {
-	widest := t.panels[len(t.panels)-1].lanes
-	for lane := 0; lane < lanes; {
-		left := lanes - lane
-		p := t.panel(ceilDiv(left, ceilDiv(left, widest)))
-		p.tile(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, load)
-		lane += p.lanes
-	}
-}
-
-// panel returns the kernels of the narrowest panel of at least so many lanes.
-func (t *tier) panel(lanes int) *panelKernels {
-	i := 0
-	for t.panels[i].lanes < lanes {
-		i++
-	}
-	return &t.panels[i]
-}
-
-// widened returns n weights from at on as float32.
-func (w *linearScratch) widened(j *linearJob, at, n int) []float32 {
-	convert := j.tier.convert()
-	switch l := j.linear; l.dtype {
-	case Float16:
-		convert.widenF16(w.wide, 0, l.u16[at:], 0, 1, n)
-	case BFloat16:
-		convert.widenBF16(w.wide, 0, l.u16[at:], 0, 1, n)
-	default:
-		return l.f32[at : at+n]
-	}
-	return w.wide
-}
-
-// settle adds the bias to the rows' columns of strip s and puts them in their place.
-func (w *linearScratch) settle(j *linearJob, rows span, s int) {
-	first, lanes := s*stripLanes, j.linear.stripWidth(s)
-	c, ldc := w.columns(j, rows, s)
-	j.tier.strips().settle(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
-	if n := j.linear.n; first+lanes > n {
-		for i := range rows.len() {
-			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n-first], c[i*lanes:])
-		}
 	}
 }

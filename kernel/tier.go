@@ -29,6 +29,15 @@ type tier struct {
 	// threadFMAs is the work below which one more thread costs more than it
 	// gains, some 20 to 40 µs: waking one takes that long.
 	threadFMAs int
+
+	// linearSteps is how many rows of Wᵀ a product of many rows by a strip of
+	// weights takes at a time: its strip kernel must find them in L1, or it reads
+	// them fast enough from L2.
+	linearSteps int
+
+	// halfRows, if not 0, is the most rows for which such a kernel widens weights of 16
+	// bits on the way, rather than all rows once and before.
+	halfRows int
 }
 
 // tiers lists all tiers of this architecture, best first. The last, generic,

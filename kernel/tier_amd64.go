@@ -23,9 +23,10 @@ func archTiers() []tier {
 				avx512(48, asm.Tile3AVX512, asm.TileMax3AVX512, asm.TileFold3AVX512),
 				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
 			},
-			main:       mainAVX512,
-			fewRows:    28,
-			threadFMAs: 2 << 20,
+			main:        mainAVX512,
+			fewRows:     28,
+			threadFMAs:  2 << 20,
+			linearSteps: 384,
 		},
 		{
 			name:  "avx2",
@@ -35,9 +36,10 @@ func archTiers() []tier {
 				avx2(16, asm.Tile2AVX2, asm.TileMax2AVX2, asm.TileFold2AVX2),
 				avx2(24, asm.Tile3AVX2, asm.TileMax3AVX2, asm.TileFold3AVX2),
 			},
-			main:       func() int { return 16 },
-			fewRows:    12,
-			threadFMAs: 2 << 20,
+			main:        func() int { return 16 },
+			fewRows:     12,
+			threadFMAs:  2 << 20,
+			linearSteps: 128,
 		},
 	}
 }

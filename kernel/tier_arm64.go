@@ -17,9 +17,11 @@ func archTiers() []tier {
 			neon(8, asm.Tile2NEON, asm.TileMax2NEON, asm.TileFold2NEON),
 			neon(12, asm.Tile3NEON, asm.TileMax3NEON, asm.TileFold3NEON),
 		},
-		main:       func() int { return 12 },
-		fewRows:    8,
-		threadFMAs: 1 << 19,
+		main:        func() int { return 12 },
+		fewRows:     8,
+		threadFMAs:  1 << 19,
+		linearSteps: 128,
+		halfRows:    2, // llvm-mca: FCVTL halves the speed on Neoverse N1, V1 and V2
 	}}
 }
 

@@ -45,8 +45,9 @@ func genericTier() tier {
 			},
 			functions: functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
 		}},
-		main:       func() int { return fallback.Lanes },
-		fewRows:    16,
-		threadFMAs: 1 << 15,
+		main:        func() int { return fallback.Lanes },
+		fewRows:     16,
+		threadFMAs:  1 << 15,
+		linearSteps: 128,
 	}
 }
