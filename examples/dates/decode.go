@@ -76,11 +76,12 @@ func (d *decoder) attend() error {
 func (m *model) attend(e *encoding, contexts, alignments, queries []float32, s settings) error {
 	texts := len(e.lengths)
 	n := len(queries) / (texts * hiddenSize)
-	return m.similarity.Attend(
+	return kernel.Additive(
 		kernel.BHLD(contexts, texts, 1, n, stateSize),
 		kernel.BHLD(queries, texts, 1, n, hiddenSize),
 		kernel.BHLD(e.keys, texts, 1, e.longest, hiddenSize),
 		kernel.BHLD(e.states, texts, 1, e.longest, stateSize),
+		m.scoring,
 		kernel.Options{
 			Mask:    kernel.KeyLengths(e.lengths),
 			Weights: kernel.BHLD(alignments, texts, 1, n, e.longest),

@@ -11,7 +11,6 @@ import (
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/layer"
 )
 
 //go:embed data/dates.safetensors
@@ -37,8 +36,8 @@ type model struct {
 	start             *kernel.Linear
 	keys              *kernel.Linear // of the attention
 	queries           *kernel.Linear
-	similarity        layer.Similarity
-	decoding          gru // the decoder's
+	scoring           []float32 // v, the weights of a score
+	decoding          gru       // the decoder's
 	head              *kernel.Linear
 }
 
@@ -103,20 +102,9 @@ func (m *model) load(l *weights.Loader) {
 	m.start = l.Linear("start.weight", "start.bias", stateSize, encoderSize)
 	m.keys = l.Linear("U.weight", "", hiddenSize, stateSize)
 	m.queries = l.Linear("W.weight", "", hiddenSize, stateSize)
-	m.similarity = additive(l.Floats("v.weight", 1, hiddenSize))
+	m.scoring = l.Floats("v.weight", 1, hiddenSize)
 	m.decoding = loadGRU(l, "cell", "", stateSize, embeddingSize+stateSize)
 	m.head = l.Linear("head.weight", "head.bias", len(m.output), 2*stateSize)
-}
-
-// additive is the similarity of projected queries and keys, v·tanh(q+k).
-func additive(v []float32) layer.Similarity {
-	return layer.Func(func(q, k []float32) float32 {
-		sum := float32(0)
-		for i, v := range v {
-			sum = kernel.FMA(v, kernel.Tanh(q[i]+k[i]), sum)
-		}
-		return sum
-	})
 }
 
 // settings say how to compute. None of them changes a bit.
