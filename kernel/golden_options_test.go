@@ -99,3 +99,20 @@ func goldenPartials(t *testing.T, tier string, threads int) string {
 	max, sum, o := flat(p.Max), flat(p.Sum), flat(p.Out)
 	return hash(&max, &sum, &o, &out, &lse)
 }
+
+// goldenRagged returns the hash of out and LSE of a ragged batch: prompts, decoding and
+// sequences without queries or keys.
+func goldenRagged(t *testing.T, tier string, threads int) string {
+	c := attnCase{b: 6, h: 4, hkv: 2, lq: 40, lk: 600, d: 16, dv: 12, layout: tokenMajor, seed: 141}
+	lengths := raggedLengths{queries: []int{40, 1, 0, 7, 1, 2}, keys: []int{40, 600, 9, 263, 256, 0}, start: 3}
+	q, k, v := lengths.pack(c.inputs())
+	o := Options{
+		Mask: Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
+		LSE: c.tensor(c.b, c.h, c.lq, 1, canary), Tier: tier, Threads: threads,
+	}
+	out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary), &o)
+	if err := Attention(out, q, k, v, o); err != nil {
+		t.Fatal(err)
+	}
+	return hash(&out, &o.LSE)
+}
