@@ -51,6 +51,7 @@ type job struct {
 
 func newJob() *job {
 	j := new(job)
+	j.relay.moved.L = &j.relay.mu
 	j.crew.staff(j.workspace, func(w *workspace, i int) { w.task(j, i) })
 	return j
 }

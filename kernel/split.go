@@ -25,6 +25,12 @@ type relay struct {
 	next    atomic.Int64 // block to be folded
 	folding sync.Mutex   // held by the one who folds
 	panel   panel        // what all blocks of a panel are folded into
+
+	// Those who wait for a slot. They give way a few times and then sleep: the one that
+	// they wait for may need their processor.
+	mu       sync.Mutex
+	moved    sync.Cond // next has been raised
+	sleepers atomic.Int64
 }
 
 // A relaySlot is for one block at a time, of those whose numbers are the same modulo the number
@@ -34,8 +40,13 @@ type relaySlot struct {
 	ready atomic.Bool // the block is there, to be folded
 }
 
-// slotsPerThread is how many blocks a thread may be ahead.
-const slotsPerThread = 2
+const (
+	// slotsPerThread is how many blocks a thread may be ahead.
+	slotsPerThread = 4
+
+	// patience is how often a thread gives way before it sleeps.
+	patience = 20
+)
 
 // split makes tasks of the blocks of a stretch's panels, if there are several.
 func (j *job) split(y *stretch) {
@@ -71,9 +82,7 @@ func (r *relay) slot(block int) *relaySlot { return &r.slots[block%len(r.slots)]
 // splitTask does one block of a split panel, of stretch y.
 func (w *workspace) splitTask(j *job, y *stretch, i int) {
 	r := &j.relay
-	for i-int(r.next.Load()) >= len(r.slots) {
-		runtime.Gosched()
-	}
+	r.wait(i)
 	s := r.slot(i)
 	p := &s.panel[0]
 	u, row, n := j.splitPart(y, i)
@@ -120,7 +129,37 @@ func (w *workspace) foldReady(j *job) {
 			w.finish(j, &r.panel)
 		}
 		s.ready.Store(false)
-		r.next.Add(1)
+		r.advance()
+	}
+}
+
+// wait returns when block i may have its slot.
+func (r *relay) wait(i int) {
+	for range patience {
+		if r.free(i) {
+			return
+		}
+		runtime.Gosched()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sleepers.Add(1)
+	for !r.free(i) {
+		r.moved.Wait()
+	}
+	r.sleepers.Add(-1)
+}
+
+// free tells whether the block before i that has the same slot is folded.
+func (r *relay) free(i int) bool { return i-int(r.next.Load()) < len(r.slots) }
+
+// advance goes on to the next block.
+func (r *relay) advance() {
+	r.next.Add(1)
+	if r.sleepers.Load() > 0 {
+		r.mu.Lock()
+		r.moved.Broadcast()
+		r.mu.Unlock()
 	}
 }
 
