@@ -1,0 +1,132 @@
+package layer
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// randomAdditive makes one with random weights.
+func randomAdditive(t testing.TB, hidden, q, k int) Additive {
+	return Additive{linear(t, 1, hidden, q), linear(t, 2, hidden, k), normals(3, hidden)}
+}
+
+// "Dive into Deep Learning" (d2l.ai, section 11.3) tries its AdditiveAttention on
+// queries [2, 1, 20], equal keys [2, 10, 2] and values 0, 1, 2, ... [10, 4], with 8 hidden
+// units and lengths 2 and 6: equal keys have equal weights, so that the result is
+// the mean of the values that are valid.
+func TestAdditiveEqualKeys(t *testing.T) {
+	a := randomAdditive(t, 8, 20, 2)
+	data := make([]float32, 2*10*4)
+	for i := range data {
+		data[i] = float32(i % 40)
+	}
+	q, v := normalTensor(1, 2, 1, 1, 20), kernel.BHLD(data, 2, 1, 10, 4)
+	k := newTensor(2, 1, 10, 2)
+	eachRow(k.Shape(), func(b, h, l int) { copy(k.Row(b, h, l), []float32{1, 1}) })
+	out, weights := newTensor(2, 1, 1, 4), newTensor(2, 1, 1, 10)
+	opts := kernel.Options{Mask: kernel.KeyLengths([]int{2, 6}), Weights: weights}
+	must(t, a.Attend(out, q, k, v, opts))
+	near(t, "out", all(&out), 2e-6, 2, 3, 4, 5, 10, 11, 12, 13)
+	near(t, "weights", all(&weights), 1e-7, .5, .5, 0, 0, 0, 0, 0, 0, 0, 0, 1./6, 1./6, 1./6, 1./6, 1./6, 1./6, 0, 0, 0, 0)
+
+	// What lies past a length changes nothing.
+	again := newTensor(2, 1, 1, 4)
+	k.Row(0, 0, 2)[1], v.Row(0, 0, 9)[0] = float32(math.NaN()), float32(math.Inf(1))
+	k.Row(1, 0, 6)[0], v.Row(1, 0, 6)[3] = 1e30, -7
+	must(t, a.Attend(again, q, k, v, opts))
+	equal(t, "with other padding", &again, &out)
+}
+
+// The smallest example with four different sizes: queries of 4, keys of 3, values of 2 and
+// 5 hidden units give [1, 2, 2] for two queries.
+func TestAdditiveSizes(t *testing.T) {
+	a := randomAdditive(t, 5, 4, 3)
+	out := newTensor(1, 1, 2, 2)
+	must(t, a.Attend(out, normalTensor(1, 1, 1, 2, 4), normalTensor(2, 1, 1, 6, 3), normalTensor(3, 1, 1, 6, 2), kernel.Options{}))
+	if got := out.Shape(); got != [4]int{1, 1, 2, 2} {
+		t.Error(got)
+	}
+}
+
+// By its definition in float64, and with keys that are projected once: the same bits.
+func TestAdditiveByDefinition(t *testing.T) {
+	const b, h, hkv, lq, lk, d, dk, dv, hidden = 2, 4, 2, 3, 40, 6, 5, 7, 12
+	a := randomAdditive(t, hidden, d, dk)
+	q, k, v := normalTensor(5, b, h, lq, d), normalTensor(6, b, hkv, lk, dk), normalTensor(7, b, hkv, lk, dv)
+	projected := func(l *kernel.Linear, x kernel.Tensor) kernel.Tensor {
+		s := x.Shape()
+		y := newTensor(s[0], s[1], s[2], hidden)
+		must(t, l.Project(y, x, kernel.LinearOptions{}))
+		return y
+	}
+	pq, pk := projected(a.Query, q), projected(a.Key, k)
+	score := func(q, k []float32) float64 {
+		sum := 0.0
+		for i := range q {
+			sum += float64(a.V[i]) * math.Tanh(float64(q[i]+k[i]))
+		}
+		return sum
+	}
+	scores := newTensor(b, h, lq, lk)
+	must(t, Scores(scores, q, k, a, kernel.Options{Scale: .5}))
+	checkScores(t, "additive", &scores, &pq, &pk, .5, score)
+
+	want := newTensor(b, h, lq, dv)
+	opts := kernel.Options{Mask: kernel.Causal(30), Softcap: 2}
+	must(t, a.Attend(want, q, k, v, opts))
+	eachTier(t, func(t *testing.T, tier string) {
+		o := opts
+		o.Tier = tier
+		out := newTensor(b, h, lq, dv)
+		must(t, Additive{Query: a.Query, V: a.V}.Attend(out, q, pk, v, o))
+		equal(t, "keys projected before", &out, &want)
+		must(t, Additive{V: a.V}.Attend(out, pq, pk, v, o))
+		equal(t, "both projected before", &out, &want)
+	})
+
+	out := newTensor(b, h, lq, dv)
+	step := Additive{Query: a.Query, V: a.V}
+	if n := testing.AllocsPerRun(20, func() { must(t, step.Attend(out, q, pk, v, kernel.Options{Threads: 1})) }); n != 0 {
+		t.Errorf("a step allocates %v times", n)
+	}
+}
+
+func TestAdditiveErrors(t *testing.T) {
+	a := randomAdditive(t, 8, 4, 3)
+	out, q, k, v := newCanaries(1, 1, 2, 5), newTensor(1, 1, 2, 4), newTensor(1, 1, 6, 3), newTensor(1, 1, 6, 5)
+	refused(t, a.Attend(out, k, k, v, kernel.Options{}), "q", &out)
+	refused(t, a.Attend(out, q, q, v, kernel.Options{}), "k", &out)
+	refused(t, a.Attend(out, q, k, q, kernel.Options{}), "v", &out)
+	refused(t, a.Attend(out, q, k, v, kernel.Options{Threads: -1}), "Options.Threads", &out)
+	refused(t, Additive{a.Query, nil, a.V}.Attend(out, q, k, v, kernel.Options{}), "k", &out)
+	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, kernel.Options{}), "weights", &out)
+}
+
+// A decoder looks at the same three states at every step: their keys are projected once.
+func ExampleAdditive() {
+	identity := []float32{1, 0, 0, 1}
+	w, err := kernel.NewLinear(kernel.Rows(identity, 2, 2), nil)
+	fmt.Println(err)
+	a := Additive{Query: w, Key: w, V: []float32{10, 10}}
+
+	states := kernel.BLHD([]float32{1, 0, 0, 1, -1, -1}, 1, 3, 1, 2)
+	keys := kernel.BLHD(make([]float32, 6), 1, 3, 1, 2)
+	fmt.Println(a.Key.Project(keys, states, kernel.LinearOptions{}))
+
+	step := Additive{Query: a.Query, V: a.V}
+	for _, query := range [][]float32{{0, 0}, {5, 0}} {
+		context, weights := make([]float32, 2), make([]float32, 3)
+		err := step.Attend(kernel.BLHD(context, 1, 1, 1, 2), kernel.BLHD(query, 1, 1, 1, 2), keys, states,
+			kernel.Options{Weights: kernel.BHLD(weights, 1, 1, 1, 3)})
+		fmt.Printf("%.2f %.2f %v\n", weights, context, err)
+	}
+
+	// Output:
+	// <nil>
+	// <nil>
+	// [0.50 0.50 0.00] [0.50 0.50] <nil>
+	// [0.00 1.00 0.00] [0.00 1.00] <nil>
+}
