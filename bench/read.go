@@ -16,15 +16,19 @@ type reader struct {
 	read func(p []float32)
 }
 
-// newReader prepares to read some bytes with the widest vectors that run here.
-func newReader(bytes int) *reader {
-	r := &reader{read: readScalar}
+// widestRead reads with the widest vectors that run here.
+func widestRead() func(p []float32) {
 	for _, t := range kernel.Tiers() {
 		if read := vectorReader(t.Name); t.Runs && read != nil {
-			r.read = read
-			break
+			return read
 		}
 	}
+	return readScalar
+}
+
+// newReader prepares to read some bytes.
+func newReader(bytes int) *reader {
+	r := &reader{read: widestRead()}
 	r.data = pages.Make[float32](r, bytes/4)
 	for i := range r.data {
 		r.data[i] = float32(i)
@@ -33,16 +37,24 @@ func newReader(bytes int) *reader {
 }
 
 // sample returns the GB/s of reading all once, each thread its share.
-func (r *reader) sample(threads int) float64 {
+func (r *reader) sample(threads int) float64 { return r.passes(1, threads) }
+
+// passes returns the GB/s of reading all so many times, each thread its share.
+func (r *reader) passes(n, threads int) float64 {
 	share := len(r.data) / threads
 	var wg sync.WaitGroup
+	part := func(p []float32) {
+		for range n {
+			r.read(p)
+		}
+	}
 	start := time.Now()
 	for i := range threads - 1 {
-		wg.Go(func() { r.read(r.data[i*share : (i+1)*share]) })
+		wg.Go(func() { part(r.data[i*share : (i+1)*share]) })
 	}
-	r.read(r.data[(threads-1)*share:])
+	part(r.data[(threads-1)*share:])
 	wg.Wait()
-	return 4 * float64(len(r.data)) / float64(time.Since(start).Nanoseconds())
+	return 4 * float64(n*len(r.data)) / float64(time.Since(start).Nanoseconds())
 }
 
 // readScalar serves builds without assembly.

@@ -17,6 +17,7 @@ type report struct {
 var reports = []report{
 	{"options", "measure what each option costs", reportOptions},
 	{"linear", "measure linear layers", reportLinear},
+	{"decode", "measure decoding beside the bandwidth of caches and memory", reportDecode},
 }
 
 // addReports defines their flags.

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/klauspost/cpuid/v2"
+)
+
+// Decoding is measured at a layer of 32 query heads on 8 key heads of size 128, as
+// shape C: groups of 4 queries share the keys and values that have to be read.
+const (
+	decodeGroup = 4
+	decodeHeads = 8
+	decodeSize  = 128
+	decodeKeys  = 4096
+)
+
+// A decodePlace is a cache size: keys and values that stay in a level of the
+// hierarchy, or more than fit in any.
+type decodePlace struct {
+	name        string
+	heads, keys int
+	sets        int // that are read one after the other, as a model's layers are
+}
+
+// decodePlaces fills half of L2, a quarter of L3, which others may share, and several
+// times L3, at most 1 GB.
+func decodePlaces() []decodePlace {
+	l2, l3 := cacheSizes()
+	keys := func(bytes, heads int) int {
+		return max(kernelBlock, bytes/(2*4*decodeSize*heads)/kernelBlock*kernelBlock)
+	}
+	set := 2 * 4 * decodeSize * decodeHeads * decodeKeys
+	return []decodePlace{
+		{"L2", 1, keys(l2/2, 1), 1},
+		{"L3", decodeHeads, keys(l3/4, decodeHeads), 1},
+		{"DRAM", decodeHeads, decodeKeys, min(max(4*l3, 256<<20), 1<<30)/set + 1},
+	}
+}
+
+// cacheSizes are those of one core's second level and of the third, in bytes, or
+// usual ones where the CPU does not tell.
+func cacheSizes() (l2, l3 int) {
+	l2, l3 = cpuid.CPU.Cache.L2, cpuid.CPU.Cache.L3
+	if l2 <= 0 {
+		l2 = 1 << 20
+	}
+	if l3 <= l2 {
+		l3 = 32 << 20
+	}
+	return l2, l3
+}
+
+// kernelBlock is the number of keys in a block of the contract.
+const kernelBlock = 256
+
+// A decodeType is an element type of keys and values.
+type decodeType struct {
+	name  string
+	bytes float64 // of an element, with its share of a scale
+	make  func(numbers []float32, sets, heads, keys int) []kernel.Tensor
+}
+
+var decodeTypes = []decodeType{
+	{"float32", 4, func(x []float32, sets, heads, keys int) []kernel.Tensor { return splitSets(x, sets, heads, keys) }},
+	{"float16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
+		return splitSets(converted(x, kernel.ToF16), sets, heads, keys)
+	}},
+	{"bfloat16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
+		return splitSets(converted(x, kernel.ToBF16), sets, heads, keys)
+	}},
+	{"int8", 1 + 4.0/decodeSize, int8Sets},
+}
+
+func converted[E any](x []float32, convert func(float32) E) []E {
+	y := make([]E, len(x))
+	for i := range x {
+		y[i] = convert(x[i])
+	}
+	return y
+}
+
+// splitSets makes a tensor of each of so many parts of x.
+func splitSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor {
+	ts := make([]kernel.Tensor, sets)
+	n := heads * keys * decodeSize
+	for i := range ts {
+		ts[i] = kernel.BHLD(x[i*n:(i+1)*n], 1, heads, keys, decodeSize)
+	}
+	return ts
+}
+
+// int8Sets quantises with a scale for each row.
+func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
+	q, scales := make([]int8, len(x)), make([]float32, len(x)/decodeSize)
+	if err := kernel.QuantizeInt8(q, scales, x, decodeSize); err != nil {
+		panic(err) // the numbers are finite
+	}
+	ts := splitSets(q, sets, heads, keys)
+	for i := range ts {
+		s := kernel.BHLD(scales[i*heads*keys:(i+1)*heads*keys], 1, heads, keys, 1)
+		ts[i] = ts[i].Scaled(&s)
+	}
+	return ts
+}
+
+// cheapNumbers are numbers that take no time to make.
+func cheapNumbers(n int) []float32 {
+	x := make([]float32, n)
+	few := normals(min(n, 1<<16+1))
+	for at := 0; at < n; {
+		at += copy(x[at:], few)
+	}
+	return x
+}
+
+// leastRead is the number of floats that the bandwidth is measured with at least: small
+// caches are read several times.
+const leastRead = 4 << 20
+
+// decodeTime is how long each figure is measured.
+const decodeTime = 250 * time.Millisecond
+
+// reportDecode prints the speed of decoding: for every type, cache size and number
+// of threads, then with more queries, then for batches of uneven lengths.
+func reportDecode(ctx context.Context, c *config, out io.Writer) error {
+	fmt.Fprintf(out, "\nDecoding: %d query heads on %d, head size %d, one query each (in L2 one key head). GB/s of keys and\n", decodeGroup*decodeHeads, decodeHeads, decodeSize)
+	fmt.Fprintf(out, "values, beside what the same threads read of as much memory right before. Medians.\n\n")
+	rows := []string{"cache\tkeys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\ttokens/s"}
+	for _, place := range decodePlaces() {
+		for _, t := range decodeTypes {
+			more, err := decodeRows(ctx, c, place, t)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, more...)
+		}
+	}
+	table(out, rows...)
+	fmt.Fprintln(out, "\ntokens/s: of one such layer.")
+	if err := reportQueries(ctx, c, out); err != nil {
+		return err
+	}
+	return reportUneven(ctx, c, out)
+}
+
+// decodeTiers are the tiers asked for, generic only by name.
+func (c *config) decodeTiers() []string {
+	var tiers []string
+	for _, t := range c.tiers {
+		if t != reference || c.tiersAsked || len(c.tiers) == 1 {
+			tiers = append(tiers, t)
+		}
+	}
+	return tiers
+}
+
+// A decoder makes calls of one query, or a few, on one set of keys and values after
+// the other.
+type decoder struct {
+	q, out kernel.Tensor
+	k, v   []kernel.Tensor
+	opts   kernel.Options
+	next   int
+}
+
+func newDecoder(p decodePlace, t decodeType, queries int) *decoder {
+	n := p.sets * p.heads * p.keys * decodeSize
+	heads := p.heads * decodeGroup
+	return &decoder{
+		q:   kernel.BHLD(normals(heads*queries*decodeSize), 1, heads, queries, decodeSize),
+		out: kernel.BHLD(make([]float32, heads*queries*decodeSize), 1, heads, queries, decodeSize),
+		k:   t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
+		v:   t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
+	}
+}
+
+func (d *decoder) call() error {
+	d.next = (d.next + 1) % len(d.k)
+	return kernel.Attention(d.out, d.q, d.k[d.next], d.v[d.next], d.opts)
+}
+
+// seconds returns the time of a call, of as many as take a moment.
+func (d *decoder) seconds() (float64, error) {
+	start, n := time.Now(), 0
+	for n == 0 || time.Since(start) < time.Millisecond {
+		if err := d.call(); err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return time.Since(start).Seconds() / float64(n), nil
+}
+
+func decodeRows(ctx context.Context, c *config, p decodePlace, t decodeType) ([]string, error) {
+	d := newDecoder(p, t, 1)
+	bytes := 2 * t.bytes * float64(p.heads*p.keys*decodeSize)
+	memory := cheapNumbers(int(bytes) * p.sets / 4) // in pages like those of k and v
+	read := reader{read: widestRead()}
+	var rows []string
+	for _, tier := range c.decodeTiers() {
+		for _, threads := range c.threads {
+			d.opts = kernel.Options{Tier: tier, Threads: threads}
+			var times, reads []float64
+			at, part := 0, int(bytes)/4
+			for start := time.Now(); len(times) < 5 || time.Since(start) < decodeTime; {
+				if ctx.Err() != nil {
+					return nil, interrupted(ctx)
+				}
+				read.data = memory[at : at+part]
+				reads = append(reads, read.passes(1+leastRead/len(read.data), threads))
+				at = (at + part) % (part * p.sets)
+				x, err := d.seconds()
+				if err != nil {
+					return nil, err
+				}
+				times = append(times, x)
+			}
+			x, limit := median(times[1:]), median(reads[1:])
+			rate := bytes / x / 1e9
+			rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%8.0f%%\t%8.0f", p.name, p.heads, p.keys, t.name, tier, threads,
+				duration(1e9*x), rate, limit, 100*rate/limit, 1/x))
+		}
+	}
+	return rows, nil
+}
+
+// decodeQueries are numbers of queries, as speculative decoding has them, around
+// those where the kernels change.
+var decodeQueries = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
+
+// reportQueries prints the time of a token when several are decoded at once.
+func reportQueries(ctx context.Context, c *config, out io.Writer) error {
+	p := decodePlaces()[1]
+	fmt.Fprintf(out, "\nSeveral queries at once, float32 in L3, %d keys, one thread: the time of one\n\n", p.keys)
+	header := "queries\trows that share keys"
+	rows := make([]string, len(decodeQueries))
+	for i, n := range decodeQueries {
+		rows[i] = fmt.Sprintf("%7d\t%20d", n, n*decodeGroup)
+	}
+	for _, tier := range c.decodeTiers() {
+		header += fmt.Sprintf("\t%8s\tof 1", tier)
+		single := 0.0
+		for i, n := range decodeQueries {
+			if ctx.Err() != nil {
+				return interrupted(ctx)
+			}
+			d := newDecoder(p, decodeTypes[0], n)
+			d.opts = kernel.Options{Tier: tier, Threads: 1}
+			x, err := d.median()
+			if err != nil {
+				return err
+			}
+			x /= float64(n)
+			if i == 0 {
+				single = x
+			}
+			rows[i] += fmt.Sprintf("\t%8s\t%3.0f%%", duration(1e9*x), 100*x/single)
+		}
+	}
+	table(out, append([]string{header}, rows...)...)
+	return nil
+}
+
+// median returns the median time of calls.
+func (d *decoder) median() (float64, error) {
+	var times []float64
+	for start := time.Now(); len(times) < 5 || time.Since(start) < decodeTime; {
+		x, err := d.seconds()
+		if err != nil {
+			return 0, err
+		}
+		times = append(times, x)
+	}
+	return median(times[1:]), nil
+}
+
+// reportUneven prints what several threads gain on a batch of sequences of very
+// different lengths.
+func reportUneven(ctx context.Context, c *config, out io.Writer) error {
+	lengths := []int{3000, 10, 200, 6000, 50, 800, 12000, 400, 1, 2500, 77, 1500}
+	starts := []int{0}
+	for _, n := range lengths {
+		starts = append(starts, starts[len(starts)-1]+n)
+	}
+	const heads = 2
+	tokens, batch := starts[len(lengths)], len(lengths)
+	d := &decoder{
+		q:   kernel.BHLD(normals(batch*heads*decodeGroup*decodeSize), batch, heads*decodeGroup, 1, decodeSize),
+		out: kernel.BHLD(make([]float32, batch*heads*decodeGroup*decodeSize), batch, heads*decodeGroup, 1, decodeSize),
+		k:   []kernel.Tensor{kernel.Ragged(cheapNumbers(tokens*heads*decodeSize), starts, heads, decodeSize)},
+		v:   []kernel.Tensor{kernel.Ragged(cheapNumbers(tokens*heads*decodeSize), starts, heads, decodeSize)},
+	}
+	all := runtime.GOMAXPROCS(0)
+	fmt.Fprintf(out, "\nA batch of %d sequences, ragged, of %v keys, %d heads on %d\n\n", batch, lengths, heads*decodeGroup, heads)
+	rows := []string{fmt.Sprintf("tier\tone thread\t%d threads\tfaster", all)}
+	for _, tier := range c.decodeTiers() {
+		var x [2]float64
+		for i, threads := range []int{1, all} {
+			if ctx.Err() != nil {
+				return interrupted(ctx)
+			}
+			d.opts = kernel.Options{Tier: tier, Threads: threads}
+			var err error
+			if x[i], err = d.median(); err != nil {
+				return err
+			}
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%10s\t%9s\t%5.2f×", tier, duration(1e9*x[0]), duration(1e9*x[1]), x[0]/x[1]))
+	}
+	table(out, rows...)
+	return nil
+}
