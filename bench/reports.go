@@ -18,6 +18,7 @@ var reports = []report{
 	{"options", "measure what each option costs", reportOptions},
 	{"linear", "measure linear layers", reportLinear},
 	{"decode", "measure decoding beside the bandwidth of caches and memory", reportDecode},
+	{"cache", "measure attention on pages, and how a cache grows and forks", reportCache},
 }
 
 // addReports defines their flags.
