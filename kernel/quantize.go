@@ -30,18 +30,25 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 
 // quantize does one group and returns its scale.
 func quantize(dst []int8, src []float32) float32 {
-	largest := float32(0)
+	largest := uint32(0) // as bits, which are in order
 	for _, x := range src {
-		largest = max(largest, x, -x)
+		largest = max(largest, math.Float32bits(x)&^(1<<31))
 	}
-	scale := largest / 127
+	scale := math.Float32frombits(largest) / 127
 	if scale == 0 {
 		clear(dst)
 		return 0
 	}
+	dst = dst[:len(src)]
 	for i, x := range src {
-		// Beyond ±127 where the scale has few bits, being subnormal.
-		dst[i] = int8(math.RoundToEven(float64(min(max(x/scale, -127), 127))))
+		y := x / scale
+		if y > 127 { // where the scale has few bits, being subnormal
+			y = 127
+		} else if y < -127 {
+			y = -127
+		}
+		// The sum is rounded to an integer, which is what its last bits hold.
+		dst[i] = int8(math.Float32bits(y + 0x1.8p23))
 	}
 	return scale
 }
@@ -60,8 +67,9 @@ func checkQuantize(dst []int8, scales, src []float32, group int) error {
 	if memoryOf(scales).overlaps(memoryOf(src)) {
 		return &ArgumentError{"scales", "memory that overlaps src", "memory of their own"}
 	}
+	const infinity = 0x7f800000
 	for i, x := range src {
-		if x-x != 0 {
+		if math.Float32bits(x)&infinity == infinity {
 			return &ArgumentError{"src", fmt.Sprintf("%v as element %d", x, i), "finite numbers"}
 		}
 	}
