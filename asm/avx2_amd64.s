@@ -14221,11 +14221,13 @@ singlegroup1zero:
 
 singlegroup1two:
 	VMOVSS      (R9), X1
-	VFMADD231SS (R10), X1, X0
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X1
-	VFMADD231SS (R10), X1, X0
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -14235,7 +14237,8 @@ singlegroup1last:
 	ADDQ        $0x02, R11
 	JZ          singlegroup1store
 	VMOVSS      (R9), X1
-	VFMADD231SS (R10), X1, X0
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 
@@ -14277,13 +14280,17 @@ singlegroup2zero:
 
 singlegroup2two:
 	VMOVSS      (R9), X2
-	VFMADD231SS (R10), X2, X0
-	VFMADD231SS 4(R10), X2, X1
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X2
-	VFMADD231SS (R10), X2, X0
-	VFMADD231SS 4(R10), X2, X1
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -14293,8 +14300,10 @@ singlegroup2last:
 	ADDQ        $0x02, R11
 	JZ          singlegroup2store
 	VMOVSS      (R9), X2
-	VFMADD231SS (R10), X2, X0
-	VFMADD231SS 4(R10), X2, X1
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 
@@ -14342,15 +14351,21 @@ singlegroup3zero:
 
 singlegroup3two:
 	VMOVSS      (R9), X3
-	VFMADD231SS (R10), X3, X0
-	VFMADD231SS 4(R10), X3, X1
-	VFMADD231SS 8(R10), X3, X2
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X3
-	VFMADD231SS (R10), X3, X0
-	VFMADD231SS 4(R10), X3, X1
-	VFMADD231SS 8(R10), X3, X2
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -14360,9 +14375,12 @@ singlegroup3last:
 	ADDQ        $0x02, R11
 	JZ          singlegroup3store
 	VMOVSS      (R9), X3
-	VFMADD231SS (R10), X3, X0
-	VFMADD231SS 4(R10), X3, X1
-	VFMADD231SS 8(R10), X3, X2
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 
@@ -14415,17 +14433,25 @@ singlegroup4zero:
 
 singlegroup4two:
 	VMOVSS      (R9), X4
-	VFMADD231SS (R10), X4, X0
-	VFMADD231SS 4(R10), X4, X1
-	VFMADD231SS 8(R10), X4, X2
-	VFMADD231SS 12(R10), X4, X3
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X4
-	VFMADD231SS (R10), X4, X0
-	VFMADD231SS 4(R10), X4, X1
-	VFMADD231SS 8(R10), X4, X2
-	VFMADD231SS 12(R10), X4, X3
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -14435,10 +14461,14 @@ singlegroup4last:
 	ADDQ        $0x02, R11
 	JZ          singlegroup4store
 	VMOVSS      (R9), X4
-	VFMADD231SS (R10), X4, X0
-	VFMADD231SS 4(R10), X4, X1
-	VFMADD231SS 8(R10), X4, X2
-	VFMADD231SS 12(R10), X4, X3
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 
@@ -14519,8 +14549,10 @@ rest:
 	JZ   end
 
 single:
-	VMULSS      (AX)(R10*1), X0, X2
-	VFMADD231SS (DX)(R10*1), X1, X2
+	VMOVSS      (AX)(R10*1), X2
+	VMULSS      X0, X2, X2
+	VMOVSS      (DX)(R10*1), X3
+	VFMADD231SS X3, X1, X2
 	VMOVSS      X2, (AX)(R10*1)
 	ADDQ        $0x00000004, R10
 	DECQ        R9
@@ -14585,7 +14617,8 @@ rest:
 	JZ   end
 
 single:
-	VMULSS (DX)(R12*1), X3, X5
+	VMOVSS (DX)(R12*1), X5
+	VMULSS X3, X5, X5
 	VADDSS X0, X5, X5
 	VMOVSS X5, (R10)(R12*1)
 	VCMPSS $0x03, X5, X5, X5

@@ -23,9 +23,12 @@ func (g *gen) fewFold() {
 			g.VFMADD231PS(indexed(part, x, 1), b, c)
 			g.VMOVUPS(c, indexed(o, x, 1))
 		}, func(x reg.GPVirtual) {
-			c := g.XMM()
-			g.VMULSS(indexed(o, x, 1), a.AsX(), c)
-			g.VFMADD231SS(indexed(part, x, 1), b.AsX(), c)
+			// qemu reads 16 bytes where a scalar instruction has one number in memory.
+			c, y := g.XMM(), g.XMM()
+			g.VMOVSS(indexed(o, x, 1), c)
+			g.VMULSS(a.AsX(), c, c)
+			g.VMOVSS(indexed(part, x, 1), y)
+			g.VFMADD231SS(y, b.AsX(), c)
 			g.VMOVSS(c, indexed(o, x, 1))
 		})
 	}, func() {
@@ -66,7 +69,8 @@ func (g *gen) fewUnpack() {
 			g.VMOVUPS(c, indexed(to, x, 1))
 		}, func(x reg.GPVirtual) {
 			c, m := g.XMM(), g.XMM()
-			g.VMULSS(indexed(o, x, 1), inv.AsX(), c)
+			g.VMOVSS(indexed(o, x, 1), c)
+			g.VMULSS(inv.AsX(), c, c)
 			g.VADDSS(zero.AsX(), c, c)
 			g.VMOVSS(c, indexed(to, x, 1))
 			g.VCMPSS(operand.Imm(unordered), c, c, m)

@@ -117,7 +117,9 @@ func (f *fewValuer) four() fewStrip {
 
 func (f *fewValuer) single() fewStrip {
 	return fewStrip{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
-		f.VFMADD231SS(p, v[0], acc[0])
+		x := f.XMM()
+		f.VMOVSS(p, x) // see fewFold
+		f.VFMADD231SS(x, v[0], acc[0])
 	}}
 }
 
