@@ -33,6 +33,13 @@ func goldenCases() map[string]attnCase {
 		"negative":     {b: 1, h: 2, hkv: 1, lq: 50, lk: 50, d: 8, dv: 8, scale: -0.5, mask: Causal(-7), seed: 111},
 		"tiny-numbers": {b: 1, h: 1, hkv: 1, lq: 18, lk: 30, d: 6, dv: 6, seed: 112},
 
+		"decode-groups":   {b: 2, h: 12, hkv: 3, lq: 1, lk: 530, d: 40, dv: 33, mask: KeyLengths([]int{530, 259}), seed: 131},
+		"decode-alone":    {b: 1, h: 2, hkv: 2, lq: 1, lk: 513, d: 15, dv: 18, seed: 132, layout: tokenMajor},
+		"decode-several":  {b: 1, h: 8, hkv: 2, lq: 5, lk: 300, d: 72, dv: 20, mask: Causal(295), seed: 133},
+		"decode-float16":  {b: 1, h: 8, hkv: 2, lq: 1, lk: 333, d: 64, dv: 48, seed: 134, types: callTypes{Float32, Float16, Float16, Float32}},
+		"decode-bfloat16": {b: 1, h: 4, hkv: 1, lq: 2, lk: 290, d: 19, dv: 30, seed: 135, types: callTypes{BFloat16, BFloat16, BFloat16, BFloat16}},
+		"decode-int8":     {b: 2, h: 4, hkv: 2, lq: 1, lk: 270, d: 32, dv: 32, seed: 136, types: callTypes{Float32, Int8, Int8, Float32}},
+
 		"float16":   {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: Causal(230), seed: 121, types: callTypes{Float16, Float16, Float16, Float16}},
 		"bfloat16":  {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: Causal(230), seed: 121, types: callTypes{BFloat16, BFloat16, BFloat16, BFloat16}},
 		"int8":      {b: 1, h: 4, hkv: 2, lq: 3, lk: 515, d: 64, dv: 64, seed: 122, types: callTypes{Float32, Int8, Int8, Float32}},

@@ -129,7 +129,7 @@ func (a *arena) put(name string, t Tensor) Tensor {
 // the last element that a row needs.
 func TestGuardAttention(t *testing.T) {
 	for _, a := range []*arena{newGuardedArena(t, atStart), newGuardedArena(t, atEnd)} {
-		for _, c := range cases() {
+		for _, c := range append(cases(), decodeCases()...) {
 			if c.seed%2 != 0 {
 				continue
 			}
