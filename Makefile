@@ -72,6 +72,7 @@ v3: ## generic built with GOAMD64=v3, where the CPU can run that
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
 	go test -C kernel -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
+	go test -C kernel -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 
 # An AVX2 kernel that uses anything of AVX-512 dies on the emulated Haswell, and
 # nowhere else; big-endian and 32-bit machines are there too.
