@@ -52,7 +52,7 @@ const (
 const (
 	// fewPiece is the number of keys that are widened, or gathered from pages,
 	// before they are used, so that they are still in L1.
-	fewPiece = 64
+	fewPiece = 16
 
 	// fewAhead is the number of bytes that K and V are prefetched ahead.
 	fewAhead = 8 << 10
