@@ -25,3 +25,14 @@ func vectorReader(tier string) func(p []float32) {
 	}
 	return nil
 }
+
+// vectorTanh returns the tanh over slices of a tier with vectors, nil if there is none.
+func vectorTanh(tier string) func(dst, src []float32) {
+	switch tier {
+	case "avx512":
+		return asm.TanhAVX512
+	case "avx2":
+		return asm.TanhAVX2
+	}
+	return nil
+}

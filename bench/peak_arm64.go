@@ -19,3 +19,11 @@ func vectorReader(tier string) func(p []float32) {
 	}
 	return nil
 }
+
+// vectorTanh returns the tanh over slices of a tier with vectors, nil if there is none.
+func vectorTanh(tier string) func(dst, src []float32) {
+	if tier == "neon" {
+		return asm.TanhNEON
+	}
+	return nil
+}

@@ -7,3 +7,6 @@ func vectorProbe(string) *probe { return nil }
 
 // vectorReader returns nil as well.
 func vectorReader(string) func(p []float32) { return nil }
+
+// vectorTanh returns nil as well.
+func vectorTanh(string) func(dst, src []float32) { return nil }

@@ -17,6 +17,7 @@ type report struct {
 var reports = []report{
 	{"options", "measure what each option costs", reportOptions},
 	{"linear", "measure linear layers", reportLinear},
+	{"layer", "measure the multi-head module and additive attention", reportLayers},
 	{"decode", "measure decoding beside the bandwidth of caches and memory", reportDecode},
 	{"cache", "measure attention on pages, and how a cache grows and forks", reportCache},
 }
