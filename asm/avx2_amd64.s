@@ -9750,79 +9750,47 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func AdditiveAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·AdditiveAVX2(SB), NOSPLIT, $0-144
-	MOVQ    b_base+72(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    lanes+104(FP), DX
+// func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·AdditiveAVX2(SB), NOSPLIT, $0-160
+	MOVQ    weights_base+112(FP), DX
+	MOVQ    weights_len+120(FP), BX
+	MOVQ    q_base+32(FP), SI
+	MOVQ    s_base+0(FP), R8
+	MOVQ    n+96(FP), R10
+	MOVQ    ld+24(FP), R11
+	SHLQ    $0x02, R11
+	MOVQ    ldk+88(FP), R12
+	SHLQ    $0x02, R12
 	VMOVUPS const80000000AVX2<>+0(SB), Y0
 	VMOVUPS const41103000AVX2<>+0(SB), Y1
-	MOVQ    ldb+96(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    cs+64(FP), SI
-	SHLQ    $0x02, SI
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (SI)(BX*4), SI
+	TESTQ   R10, R10
+	JZ      done
 
-	// The widest chunk of columns that is left.
-columns:
-	CMPQ  DX, $0x00000010
-	JGE   chunk2
-	TESTQ DX, DX
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 2 vectors of lanes, row by row of A.
-chunk2:
-	MOVQ  a_base+32(FP), DI
-	MOVQ  m+112(FP), R9
-	MOVQ  CX, R8
+query:
+	MOVQ  m+104(FP), R9
 	TESTQ R9, R9
-	JZ    chunk2done
+	JZ    done
+	MOVQ  k_base+64(FP), AX
+	LEAQ  (AX)(BX*4), AX
+	MOVQ  next_base+136(FP), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  R8, DI
 
-chunk2row:
+key:
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	MOVQ    weights_base+120(FP), R12
-	MOVQ    weights_len+128(FP), R13
-	MOVQ    DI, R10
-	MOVQ    AX, R11
-	LEAQ    (R12)(R13*4), R12
+	MOVQ    BX, R13
 	NEGQ    R13
-	JZ      chunk2end
+	JZ      sum
 	PCALIGN $0x40
 
-chunk2step:
-	VBROADCASTSS (R10), Y4
-	VADDPS       (R11), Y4, Y5
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y5, Y0, Y6
-	VMINPS      Y6, Y1, Y6
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y7
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y6, Y7
-	VPERMPS     tanhCAVX2<>+0(SB), Y7, Y8
-	VSUBPS      Y8, Y6, Y6
-
-	// h, a polynomial in r².
-	VMULPS      Y6, Y6, Y8
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y9
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y8, Y9
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y8, Y9
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y9
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      tanhTAVX2<>+0(SB), Y7, Y8
-	VPERMPS      tanhVAVX2<>+0(SB), Y7, Y7
-	VFMADD231PS  Y8, Y6, Y9
-	VMULPS       Y6, Y7, Y7
-	VDIVPS       Y9, Y7, Y7
-	VADDPS       Y7, Y8, Y8
-	VANDPS       Y0, Y5, Y5
-	VORPS        Y5, Y8, Y8
-	VBROADCASTSS (R12)(R13*4), Y5
-	VFMADD231PS  Y8, Y5, Y2
-	VADDPS       32(R11), Y4, Y4
+step:
+	PREFETCHT0 (CX)(R13*4)
+	VMOVUPS    (AX)(R13*4), Y4
+	VADDPS     (SI)(R13*4), Y4, Y4
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.
 	VANDNPS     Y4, Y0, Y5
@@ -9840,105 +9808,69 @@ chunk2step:
 	VFMADD213PS const3f800000AVX2<>+0(SB), Y7, Y8
 
 	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      tanhTAVX2<>+0(SB), Y6, Y7
-	VPERMPS      tanhVAVX2<>+0(SB), Y6, Y6
-	VFMADD231PS  Y7, Y5, Y8
-	VMULPS       Y5, Y6, Y6
-	VDIVPS       Y8, Y6, Y6
-	VADDPS       Y6, Y7, Y7
-	VANDPS       Y0, Y4, Y4
-	VORPS        Y4, Y7, Y7
-	VBROADCASTSS (R12)(R13*4), Y4
-	VFMADD231PS  Y7, Y4, Y3
-	ADDQ         SI, R10
-	ADDQ         BX, R11
-	INCQ         R13
-	JNZ          chunk2step
-
-chunk2end:
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	MOVQ    rs+56(FP), R10
-	LEAQ    (DI)(R10*4), DI
-	MOVQ    ldc+24(FP), R10
-	LEAQ    (R8)(R10*4), R8
-	DECQ    R9
-	JNZ     chunk2row
-
-chunk2done:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000010, DX
-	JMP  columns
-
-	// 1 vectors of lanes, row by row of A.
-chunk1:
-	MOVQ  a_base+32(FP), DI
-	MOVQ  m+112(FP), R9
-	MOVQ  CX, R8
-	TESTQ R9, R9
-	JZ    chunk1done
-
-chunk1row:
-	VXORPS  Y2, Y2, Y2
-	MOVQ    weights_base+120(FP), R12
-	MOVQ    weights_len+128(FP), R13
-	MOVQ    DI, R10
-	MOVQ    AX, R11
-	LEAQ    (R12)(R13*4), R12
-	NEGQ    R13
-	JZ      chunk1end
-	PCALIGN $0x40
-
-chunk1step:
-	VBROADCASTSS (R10), Y3
-	VADDPS       (R11), Y3, Y3
+	VPERMPS     tanhTAVX2<>+0(SB), Y6, Y7
+	VPERMPS     tanhVAVX2<>+0(SB), Y6, Y6
+	VFMADD231PS Y7, Y5, Y8
+	VMULPS      Y5, Y6, Y6
+	VDIVPS      Y8, Y6, Y6
+	VADDPS      Y6, Y7, Y7
+	VANDPS      Y0, Y4, Y4
+	VORPS       Y4, Y7, Y7
+	VFMADD231PS (DX)(R13*4), Y7, Y2
+	VMOVUPS     32(AX)(R13*4), Y4
+	VADDPS      32(SI)(R13*4), Y4, Y4
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Y3, Y0, Y4
-	VMINPS      Y4, Y1, Y4
-	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
-	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y5
-	VPERMPS     tanhCAVX2<>+0(SB), Y5, Y6
-	VSUBPS      Y6, Y4, Y4
+	VANDNPS     Y4, Y0, Y5
+	VMINPS      Y5, Y1, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y5, Y6
+	VPERMPS     tanhCAVX2<>+0(SB), Y6, Y7
+	VSUBPS      Y7, Y5, Y5
 
 	// h, a polynomial in r².
-	VMULPS      Y4, Y4, Y6
-	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
-	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
-	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+	VMULPS      Y5, Y5, Y7
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y8
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y7, Y8
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y7, Y8
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y7, Y8
 
 	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS      tanhTAVX2<>+0(SB), Y5, Y6
-	VPERMPS      tanhVAVX2<>+0(SB), Y5, Y5
-	VFMADD231PS  Y6, Y4, Y7
-	VMULPS       Y4, Y5, Y5
-	VDIVPS       Y7, Y5, Y5
-	VADDPS       Y5, Y6, Y6
-	VANDPS       Y0, Y3, Y3
-	VORPS        Y3, Y6, Y6
-	VBROADCASTSS (R12)(R13*4), Y3
-	VFMADD231PS  Y6, Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R11
-	INCQ         R13
-	JNZ          chunk1step
+	VPERMPS     tanhTAVX2<>+0(SB), Y6, Y7
+	VPERMPS     tanhVAVX2<>+0(SB), Y6, Y6
+	VFMADD231PS Y7, Y5, Y8
+	VMULPS      Y5, Y6, Y6
+	VDIVPS      Y8, Y6, Y6
+	VADDPS      Y6, Y7, Y7
+	VANDPS      Y0, Y4, Y4
+	VORPS       Y4, Y7, Y7
+	VFMADD231PS 32(DX)(R13*4), Y7, Y3
+	ADDQ        $0x10, R13
+	JNZ         step
 
-chunk1end:
-	VMOVUPS Y2, (R8)
-	MOVQ    rs+56(FP), R10
-	LEAQ    (DI)(R10*4), DI
-	MOVQ    ldc+24(FP), R10
-	LEAQ    (R8)(R10*4), R8
-	DECQ    R9
-	JNZ     chunk1row
+sum:
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VMOVHLPS     X2, X2, X3
+	VADDPS       X3, X2, X2
+	VMOVSHDUP    X2, X3
+	VADDSS       X3, X2, X2
+	VMOVSS       X2, (DI)
+	ADDQ         R12, AX
+	ADDQ         R12, CX
+	ADDQ         R11, DI
+	DECQ         R9
+	JNZ          key
+	MOVQ         ldq+56(FP), R9
+	LEAQ         (SI)(R9*4), SI
+	ADDQ         $0x04, R8
+	DECQ         R10
+	JNZ          query
 
-chunk1done:
-	ADDQ $0x00000020, AX
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000008, DX
-	JMP  columns
+done:
+	VZEROUPPER
+	RET
 
 DATA const80000000AVX2<>+0(SB)/4, $0x80000000
 DATA const80000000AVX2<>+4(SB)/4, $0x80000000

@@ -84,10 +84,10 @@ func StripBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint
 //go:noescape
 func SettleAVX512(c []float32, ldc int, m int, bias []float32)
 
-// AdditiveAVX512 is a tile of additive scores, lanes wide: m rows of c are sums over the rows of b of weights·tanh(number of a + row of b), from +0.
+// AdditiveAVX512 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16.
 //
 //go:noescape
-func AdditiveAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
+func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
 // SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
 //

@@ -19119,12 +19119,18 @@ DATA const7fc00000AVX512<>+56(SB)/4, $0x7fc00000
 DATA const7fc00000AVX512<>+60(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func AdditiveAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AdditiveAVX512(SB), NOSPLIT, $0-144
-	MOVQ    b_base+72(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    lanes+104(FP), DX
+// func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·AdditiveAVX512(SB), NOSPLIT, $0-160
+	MOVQ    weights_base+112(FP), DX
+	MOVQ    weights_len+120(FP), BX
+	MOVQ    q_base+32(FP), SI
+	MOVQ    s_base+0(FP), R8
+	MOVQ    n+96(FP), R10
+	MOVQ    ld+24(FP), R11
+	SHLQ    $0x02, R11
+	MOVQ    ldk+88(FP), R12
+	SHLQ    $0x02, R12
 	VMOVUPS const80000000AVX512<>+0(SB), Z0
 	VMOVUPS const41103000AVX512<>+0(SB), Z1
 	VMOVUPS const3f550000AVX512<>+0(SB), Z2
@@ -19136,137 +19142,32 @@ TEXT ·AdditiveAVX512(SB), NOSPLIT, $0-144
 	VMOVUPS tanhCAVX512<>+0(SB), Z8
 	VMOVUPS tanhTAVX512<>+0(SB), Z9
 	VMOVUPS tanhVAVX512<>+0(SB), Z10
-	MOVQ    ldb+96(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    cs+64(FP), SI
-	SHLQ    $0x02, SI
+	LEAQ    (DX)(BX*4), DX
+	LEAQ    (SI)(BX*4), SI
+	TESTQ   R10, R10
+	JZ      done
 
-	// The widest chunk of columns that is left.
-columns:
-	CMPQ  DX, $0x00000020
-	JGE   chunk2
-	TESTQ DX, DX
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-	// 2 vectors of lanes, row by row of A.
-chunk2:
-	MOVQ  a_base+32(FP), DI
-	MOVQ  m+112(FP), R9
-	MOVQ  CX, R8
+query:
+	MOVQ  m+104(FP), R9
 	TESTQ R9, R9
-	JZ    chunk2done
+	JZ    done
+	MOVQ  k_base+64(FP), AX
+	LEAQ  (AX)(BX*4), AX
+	MOVQ  next_base+136(FP), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  R8, DI
 
-chunk2row:
+key:
 	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	MOVQ    weights_base+120(FP), R12
-	MOVQ    weights_len+128(FP), R13
-	MOVQ    DI, R10
-	MOVQ    AX, R11
-	LEAQ    (R12)(R13*4), R12
+	MOVQ    BX, R13
 	NEGQ    R13
-	JZ      chunk2end
+	JZ      sum
 	PCALIGN $0x40
 
-chunk2step:
-	VBROADCASTSS (R10), Z13
-	VADDPS       (R11), Z13, Z14
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z14, Z0, Z15
-	VMINPS      Z15, Z1, Z15
-	VMOVUPS     Z3, Z16
-	VFMADD231PS Z2, Z15, Z16
-	VPERMPS     Z8, Z16, Z17
-	VSUBPS      Z17, Z15, Z15
-
-	// h, a polynomial in r².
-	VMULPS      Z15, Z15, Z17
-	VMOVUPS     Z6, Z18
-	VFMADD231PS Z7, Z17, Z18
-	VFMADD213PS Z5, Z17, Z18
-	VFMADD213PS Z4, Z17, Z18
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS          Z9, Z16, Z17
-	VPERMPS          Z10, Z16, Z16
-	VFMADD231PS      Z17, Z15, Z18
-	VMULPS           Z15, Z16, Z16
-	VDIVPS           Z18, Z16, Z16
-	VADDPS           Z16, Z17, Z17
-	VPTERNLOGD       $0xf8, Z0, Z14, Z17
-	VFMADD231PS.BCST (R12)(R13*4), Z17, Z11
-	VADDPS           64(R11), Z13, Z13
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	VANDNPS     Z13, Z0, Z14
-	VMINPS      Z14, Z1, Z14
-	VMOVUPS     Z3, Z15
-	VFMADD231PS Z2, Z14, Z15
-	VPERMPS     Z8, Z15, Z16
-	VSUBPS      Z16, Z14, Z14
-
-	// h, a polynomial in r².
-	VMULPS      Z14, Z14, Z16
-	VMOVUPS     Z6, Z17
-	VFMADD231PS Z7, Z16, Z17
-	VFMADD213PS Z5, Z16, Z17
-	VFMADD213PS Z4, Z16, Z17
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS          Z9, Z15, Z16
-	VPERMPS          Z10, Z15, Z15
-	VFMADD231PS      Z16, Z14, Z17
-	VMULPS           Z14, Z15, Z15
-	VDIVPS           Z17, Z15, Z15
-	VADDPS           Z15, Z16, Z16
-	VPTERNLOGD       $0xf8, Z0, Z13, Z16
-	VFMADD231PS.BCST (R12)(R13*4), Z16, Z12
-	ADDQ             SI, R10
-	ADDQ             BX, R11
-	INCQ             R13
-	JNZ              chunk2step
-
-chunk2end:
-	VMOVUPS Z11, (R8)
-	VMOVUPS Z12, 64(R8)
-	MOVQ    rs+56(FP), R10
-	LEAQ    (DI)(R10*4), DI
-	MOVQ    ldc+24(FP), R10
-	LEAQ    (R8)(R10*4), R8
-	DECQ    R9
-	JNZ     chunk2row
-
-chunk2done:
-	ADDQ $0x00000080, AX
-	ADDQ $0x00000080, CX
-	SUBQ $0x00000020, DX
-	JMP  columns
-
-	// 1 vectors of lanes, row by row of A.
-chunk1:
-	MOVQ  a_base+32(FP), DI
-	MOVQ  m+112(FP), R9
-	MOVQ  CX, R8
-	TESTQ R9, R9
-	JZ    chunk1done
-
-chunk1row:
-	VXORPS  Z11, Z11, Z11
-	MOVQ    weights_base+120(FP), R12
-	MOVQ    weights_len+128(FP), R13
-	MOVQ    DI, R10
-	MOVQ    AX, R11
-	LEAQ    (R12)(R13*4), R12
-	NEGQ    R13
-	JZ      chunk1end
-	PCALIGN $0x40
-
-chunk1step:
-	VBROADCASTSS (R10), Z12
-	VADDPS       (R11), Z12, Z12
+step:
+	PREFETCHT0 (CX)(R13*4)
+	VMOVUPS    (AX)(R13*4), Z12
+	VADDPS     (SI)(R13*4), Z12, Z12
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.
 	VANDNPS     Z12, Z0, Z13
@@ -19284,33 +19185,41 @@ chunk1step:
 	VFMADD213PS Z4, Z15, Z16
 
 	// t + v·r / (h + t·r), with the sign of x.
-	VPERMPS          Z9, Z14, Z15
-	VPERMPS          Z10, Z14, Z14
-	VFMADD231PS      Z15, Z13, Z16
-	VMULPS           Z13, Z14, Z14
-	VDIVPS           Z16, Z14, Z14
-	VADDPS           Z14, Z15, Z15
-	VPTERNLOGD       $0xf8, Z0, Z12, Z15
-	VFMADD231PS.BCST (R12)(R13*4), Z15, Z11
-	ADDQ             SI, R10
-	ADDQ             BX, R11
-	INCQ             R13
-	JNZ              chunk1step
+	VPERMPS     Z9, Z14, Z15
+	VPERMPS     Z10, Z14, Z14
+	VFMADD231PS Z15, Z13, Z16
+	VMULPS      Z13, Z14, Z14
+	VDIVPS      Z16, Z14, Z14
+	VADDPS      Z14, Z15, Z15
+	VPTERNLOGD  $0xf8, Z0, Z12, Z15
+	VFMADD231PS (DX)(R13*4), Z15, Z11
+	ADDQ        $0x10, R13
+	JNZ         step
 
-chunk1end:
-	VMOVUPS Z11, (R8)
-	MOVQ    rs+56(FP), R10
-	LEAQ    (DI)(R10*4), DI
-	MOVQ    ldc+24(FP), R10
-	LEAQ    (R8)(R10*4), R8
-	DECQ    R9
-	JNZ     chunk1row
+sum:
+	VEXTRACTF64X4 $0x01, Z11, Y12
+	VADDPS        Y12, Y11, Y11
+	VEXTRACTF128  $0x01, Y11, X12
+	VADDPS        X12, X11, X11
+	VMOVHLPS      X11, X11, X12
+	VADDPS        X12, X11, X11
+	VMOVSHDUP     X11, X12
+	VADDSS        X12, X11, X11
+	VMOVSS        X11, (DI)
+	ADDQ          R12, AX
+	ADDQ          R12, CX
+	ADDQ          R11, DI
+	DECQ          R9
+	JNZ           key
+	MOVQ          ldq+56(FP), R9
+	LEAQ          (SI)(R9*4), SI
+	ADDQ          $0x04, R8
+	DECQ          R10
+	JNZ           query
 
-chunk1done:
-	ADDQ $0x00000040, AX
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000010, DX
-	JMP  columns
+done:
+	VZEROUPPER
+	RET
 
 DATA const80000000AVX512<>+0(SB)/4, $0x80000000
 DATA const80000000AVX512<>+4(SB)/4, $0x80000000

@@ -27992,8 +27992,8 @@ vector:
 done:
 	RET
 
-// func AdditiveNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, lanes int, m int, weights []float32)
-TEXT ·AdditiveNEON(SB), NOSPLIT, $0-144
+// func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+TEXT ·AdditiveNEON(SB), NOSPLIT, $0-160
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -28015,188 +28015,186 @@ TEXT ·AdditiveNEON(SB), NOSPLIT, $0-144
 	VDUP R1, V11.S4
 	MOVD $0xd6020100, R1
 	VDUP R1, V12.S4
-	MOVD b_base+72(FP), R1
-	MOVD c_base+0(FP), R2
-	MOVD ldb+96(FP), R3
-	LSL $2, R3, R3
-	MOVD cs+64(FP), R4
-	LSL $2, R4, R4
-	MOVD lanes+104(FP), R5
+	MOVD q_base+32(FP), R1
+	MOVD s_base+0(FP), R4
+	MOVD n+96(FP), R6
+	MOVD ld+24(FP), R8
+	LSL $2, R8, R8
+	MOVD ldq+56(FP), R9
+	LSL $2, R9, R9
+	MOVD ldk+88(FP), R10
+	LSL $2, R10, R10
+	CBZ R6, done
 
-	// The widest chunk of columns that is left.
-columns:
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
+query:
+	MOVD m+104(FP), R5
+	CBZ R5, done
+	MOVD k_base+64(FP), R2
+	MOVD next_base+136(FP), R3
+	MOVD R4, R7
 
-	// 2 vectors of lanes, row by row of A.
-chunk2:
-	MOVD a_base+32(FP), R6
-	MOVD m+112(FP), R8
-	MOVD R2, R7
-	CBZ R8, chunk2done
-
-chunk2row:
+key:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD weights_base+120(FP), R11
-	MOVD weights_len+128(FP), R12
-	MOVD R6, R9
-	MOVD R1, R10
-	CBZ R12, chunk2end
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	MOVD weights_base+112(FP), R14
+	MOVD weights_len+120(FP), R15
+	MOVD R1, R11
+	MOVD R2, R12
+	MOVD R3, R13
+	CBZ R15, sum
 	PCALIGN $32
 
-chunk2step:
-	VLD1R (R9), [V17.S4]
-	FMOVQ (R10), F15
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
-	FMOVQ 16(R10), F16
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+step:
+	PRFM (R13), PLDL1KEEP
+	ADD $64, R13, R13
+	FMOVQ.P 16(R12), F17
+	FMOVQ.P 16(R11), F19
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R12), F18
+	FMOVQ.P 16(R11), F19
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9f1 // fabs v17.4s, v15.4s
-	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
-	VORR V10.B16, V10.B16, V25.B16
-	VORR V12.B16, V12.B16, V19.B16
-	VFMLA V9.S4, V17.S4, V25.S4
-	WORD $0x4eab9733 // mla v19.4s, v25.4s, v11.4s
-	VTBL V19.B16, [V0.B16, V1.B16], V21.B16
-	WORD $0x4eb5d631 // fsub v17.4s, v17.4s, v21.4s
-	WORD $0x4ea0fa12 // fabs v18.4s, v16.4s
-	WORD $0x4ea8f652 // fmin v18.4s, v18.4s, v8.4s
-	VORR V10.B16, V10.B16, V26.B16
-	VORR V12.B16, V12.B16, V20.B16
-	VFMLA V9.S4, V18.S4, V26.S4
-	WORD $0x4eab9754 // mla v20.4s, v26.4s, v11.4s
-	VTBL V20.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
+	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
+	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
+	VORR V10.B16, V10.B16, V27.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V19.S4, V27.S4
+	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V28.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VFMLA V9.S4, V20.S4, V28.S4
+	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
+	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
 
 	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e31de35 // fmul v21.4s, v17.4s, v17.4s
-	VFMLA V6.S4, V21.S4, V23.S4
-	FMOVQ 32(R0), F24
-	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
-	VFMLA V6.S4, V22.S4, V24.S4
-	FMOVQ 16(R0), F25
-	VFMLA V23.S4, V21.S4, V25.S4
-	FMOVQ 16(R0), F26
-	VFMLA V24.S4, V22.S4, V26.S4
-	FMOVQ (R0), F23
-	VFMLA V25.S4, V21.S4, V23.S4
-	FMOVQ (R0), F24
-	VFMLA V26.S4, V22.S4, V24.S4
+	FMOVQ 32(R0), F25
+	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
+	VFMLA V6.S4, V23.S4, V25.S4
+	FMOVQ 32(R0), F26
+	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V24.S4, V26.S4
+	FMOVQ 16(R0), F27
+	VFMLA V25.S4, V23.S4, V27.S4
+	FMOVQ 16(R0), F28
+	VFMLA V26.S4, V24.S4, V28.S4
+	FMOVQ (R0), F25
+	VFMLA V27.S4, V23.S4, V25.S4
+	FMOVQ (R0), F26
+	VFMLA V28.S4, V24.S4, V26.S4
 
 	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V19.B16, [V2.B16, V3.B16], V25.B16
-	VTBL V19.B16, [V4.B16, V5.B16], V21.B16
-	VFMLA V25.S4, V17.S4, V23.S4
-	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
-	WORD $0x6e37feb5 // fdiv v21.4s, v21.4s, v23.4s
-	WORD $0x4e35d739 // fadd v25.4s, v25.4s, v21.4s
-	VBIF V7.B16, V25.B16, V15.B16
-	VTBL V20.B16, [V2.B16, V3.B16], V26.B16
-	VTBL V20.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V26.S4, V18.S4, V24.S4
-	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
-	WORD $0x6e38fed6 // fdiv v22.4s, v22.4s, v24.4s
-	WORD $0x4e36d75a // fadd v26.4s, v26.4s, v22.4s
-	VBIF V7.B16, V26.B16, V16.B16
-	FMOVS.P 4(R11), F17
-	WORD $0x4f9111ed // fmla v13.4s, v15.4s, v17.s[0]
-	WORD $0x4f91120e // fmla v14.4s, v16.4s, v17.s[0]
-	ADD R4, R9, R9
-	ADD R3, R10, R10
-	SUBS $1, R12, R12
-	BNE chunk2step
-
-chunk2end:
-	FMOVQ F13, (R7)
-	FMOVQ F14, 16(R7)
-	MOVD rs+56(FP), R13
-	ADD R13<<2, R6, R6
-	MOVD ldc+24(FP), R13
-	ADD R13<<2, R7, R7
-	SUBS $1, R8, R8
-	BNE chunk2row
-
-chunk2done:
-	ADD $32, R1, R1
-	ADD $32, R2, R2
-	SUB $8, R5, R5
-	B columns
-
-	// 1 vectors of lanes, row by row of A.
-chunk1:
-	MOVD a_base+32(FP), R6
-	MOVD m+112(FP), R8
-	MOVD R2, R7
-	CBZ R8, chunk1done
-
-chunk1row:
-	VMOVI $0, V13.B16
-	MOVD weights_base+120(FP), R11
-	MOVD weights_len+128(FP), R12
-	MOVD R6, R9
-	MOVD R1, R10
-	CBZ R12, chunk1end
-	PCALIGN $32
-
-chunk1step:
-	VLD1R (R9), [V15.S4]
-	FMOVQ (R10), F14
-	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
+	VFMLA V27.S4, V19.S4, V25.S4
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
+	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
+	VBIF V7.B16, V27.B16, V17.B16
+	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V28.S4, V20.S4, V26.S4
+	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
+	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
+	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
+	VBIF V7.B16, V28.B16, V18.B16
+	FMOVQ.P 16(R14), F19
+	VFMLA V19.S4, V17.S4, V13.S4
+	FMOVQ.P 16(R14), F19
+	VFMLA V19.S4, V18.S4, V14.S4
+	FMOVQ.P 16(R12), F17
+	FMOVQ.P 16(R11), F19
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R12), F18
+	FMOVQ.P 16(R11), F19
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
-	WORD $0x4ea8f5ef // fmin v15.4s, v15.4s, v8.4s
-	VORR V10.B16, V10.B16, V19.B16
-	VORR V12.B16, V12.B16, V16.B16
-	VFMLA V9.S4, V15.S4, V19.S4
-	WORD $0x4eab9670 // mla v16.4s, v19.4s, v11.4s
-	VTBL V16.B16, [V0.B16, V1.B16], V17.B16
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
+	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
+	VORR V10.B16, V10.B16, V27.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V19.S4, V27.S4
+	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V28.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VFMLA V9.S4, V20.S4, V28.S4
+	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
+	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
 
 	// h, a polynomial in r².
-	FMOVQ 32(R0), F18
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	VFMLA V6.S4, V17.S4, V18.S4
-	FMOVQ 16(R0), F19
-	VFMLA V18.S4, V17.S4, V19.S4
-	FMOVQ (R0), F18
-	VFMLA V19.S4, V17.S4, V18.S4
+	FMOVQ 32(R0), F25
+	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
+	VFMLA V6.S4, V23.S4, V25.S4
+	FMOVQ 32(R0), F26
+	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V24.S4, V26.S4
+	FMOVQ 16(R0), F27
+	VFMLA V25.S4, V23.S4, V27.S4
+	FMOVQ 16(R0), F28
+	VFMLA V26.S4, V24.S4, V28.S4
+	FMOVQ (R0), F25
+	VFMLA V27.S4, V23.S4, V25.S4
+	FMOVQ (R0), F26
+	VFMLA V28.S4, V24.S4, V26.S4
 
 	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V16.B16, [V2.B16, V3.B16], V19.B16
-	VTBL V16.B16, [V4.B16, V5.B16], V17.B16
-	VFMLA V19.S4, V15.S4, V18.S4
-	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
-	VBIF V7.B16, V19.B16, V14.B16
-	FMOVS.P 4(R11), F15
-	WORD $0x4f8f11cd // fmla v13.4s, v14.4s, v15.s[0]
-	ADD R4, R9, R9
-	ADD R3, R10, R10
-	SUBS $1, R12, R12
-	BNE chunk1step
+	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
+	VFMLA V27.S4, V19.S4, V25.S4
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
+	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
+	VBIF V7.B16, V27.B16, V17.B16
+	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V28.S4, V20.S4, V26.S4
+	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
+	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
+	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
+	VBIF V7.B16, V28.B16, V18.B16
+	FMOVQ.P 16(R14), F19
+	VFMLA V19.S4, V17.S4, V15.S4
+	FMOVQ.P 16(R14), F19
+	VFMLA V19.S4, V18.S4, V16.S4
+	SUBS $16, R15, R15
+	BNE step
 
-chunk1end:
-	FMOVQ F13, (R7)
-	MOVD rs+56(FP), R13
-	ADD R13<<2, R6, R6
-	MOVD ldc+24(FP), R13
-	ADD R13<<2, R7, R7
-	SUBS $1, R8, R8
-	BNE chunk1row
+sum:
 
-chunk1done:
-	ADD $16, R1, R1
-	ADD $16, R2, R2
-	SUB $4, R5, R5
-	B columns
+	// The upper half of all lanes is added to the lower one until one is left.
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	VEXT $8, V13.B16, V13.B16, V14.B16
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	VEXT $4, V13.B16, V13.B16, V14.B16
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	FMOVS F13, (R7)
+	ADD R10, R2, R2
+	ADD R10, R3, R3
+	ADD R8, R7, R7
+	SUBS $1, R5, R5
+	BNE key
+	ADD R9, R1, R1
+	ADD $4, R4, R4
+	SUBS $1, R6, R6
+	BNE query
+
+done:
+	RET
 
 // func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72

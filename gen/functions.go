@@ -79,8 +79,8 @@ type function struct{ name, signature, doc string }
 var (
 	settleFunction = function{"Settle", "(c []float32, ldc, m int, bias []float32)",
 		"adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000."}
-	additiveFunction = function{"Additive", "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m int, weights []float32)",
-		"is a tile of additive scores, lanes wide: m rows of c are sums over the rows of b of weights·tanh(number of a + row of b), from +0."}
+	additiveFunction = function{"Additive", "(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)",
+		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16."}
 	softcapFunction = function{"Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
 		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves."}
 	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",

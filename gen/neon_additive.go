@@ -2,75 +2,92 @@ package main
 
 import "github.com/attn-go/attn/gen/a64"
 
-// additive works on chunks of columns, row by row of A; see additive.go. Two vectors
-// are done at once, as in neon_softcap.go.
+// additive has hidden units in the lanes, see additive.go: the 16 chains are four
+// vectors, done two at a time as in neon_softcap.go.
 func (g *neon) additive() {
 	g.function(additiveFunction)
-	a := neonAdder{neon: g, tanh: g.tanhRegs(), b: g.slice("b"), c: g.slice("c"), ldb: g.stride("ldb"), cs: g.stride("cs")}
-	g.chunks(2, g.num("lanes"), a.chunk)
+	a := neonAdder{neon: g, tanh: g.tanhRegs(), q: g.slice("q"), k: g.GP(), next: g.GP()}
+	first, keys, queries, score := g.slice("s"), g.GP(), g.num("n"), g.GP()
+	ld, ldq, ldk := g.stride("ld"), g.stride("ldq"), g.stride("ldk")
+	g.Jump("CBZ", "done", queries)
+	g.Label("query")
+	g.Load(g.Param("m"), keys)
+	g.Jump("CBZ", "done", keys)
+	g.Load(g.Base("k"), a.k)
+	g.Load(g.Base("next"), a.next)
+	g.Op("MOVD", first, score)
+	g.Label("key")
+	g.Scope(func() { g.Op("FMOVS", a.one(), a64.At(score, 0)) })
+	g.Op("ADD", ldk, a.k, a.k)
+	g.Op("ADD", ldk, a.next, a.next)
+	g.Op("ADD", ld, score, score)
+	g.Op("SUBS", 1, keys, keys)
+	g.Jump("BNE", "key")
+	g.Op("ADD", ldq, a.q, a.q)
+	g.Op("ADD", 4, first, first)
+	g.Op("SUBS", 1, queries, queries)
+	g.Jump("BNE", "query")
+	g.Label("done")
+	g.Ret()
 }
 
 type neonAdder struct {
 	*neon
-	tanh    neonTanh
-	b, c    a64.GP
-	ldb, cs a64.GP // in bytes
+	tanh       neonTanh
+	q, k, next a64.GP
 }
 
-func (g neonAdder) chunk(vectors int, name string) {
-	g.Comment("%d vectors of lanes, row by row of A.", vectors)
-	g.Label(name)
-	row, out, rows := g.slice("a"), g.GP(), g.num("m")
-	g.Op("MOVD", g.c, out)
-	g.Jump("CBZ", name+"done", rows)
-	g.Label(name + "row")
-	g.Scope(func() {
-		for v, sum := range g.sums(vectors, name, row) {
-			g.store(sum, a64.At(out, v*neonBytes))
-		}
-		step := g.num("rs")
-		g.Op("ADD", step.Shl(2), row, row)
-		g.Load(g.Param("ldc"), step)
-		g.Op("ADD", step.Shl(2), out, out)
-	})
-	g.Op("SUBS", 1, rows, rows)
-	g.Jump("BNE", name+"row")
-	g.Label(name + "done")
-	g.advance(vectors*neonBytes, g.b, g.c)
-}
-
-// sums emits the chains of one row of A.
-func (g neonAdder) sums(vectors int, name string, row a64.GP) []a64.Vec {
-	acc, xs := g.Vecs(vectors), g.Vecs(vectors)
+// one emits one score.
+func (g neonAdder) one() a64.Vec {
+	acc := g.Vecs(additiveChains / neonLanes)
 	for _, v := range acc {
 		g.zero(v)
 	}
-	a, b, weights, k := g.GP(), g.GP(), g.slice("weights"), g.param(g.Len("weights"))
-	g.Op("MOVD", row, a)
-	g.Op("MOVD", g.b, b)
-	g.Jump("CBZ", name+"end", k)
+	q, k, next, weights, left := g.GP(), g.GP(), g.GP(), g.slice("weights"), g.param(g.Len("weights"))
+	g.Op("MOVD", g.q, q)
+	g.Op("MOVD", g.k, k)
+	g.Op("MOVD", g.next, next)
+	g.Jump("CBZ", "sum", left)
 	g.Align(32)
-	g.Label(name + "step")
+	g.Label("step")
+	g.Op("PRFM", a64.At(next, 0), hint("PLDL1KEEP"))
+	g.advance(lineBytes, next)
 	g.Scope(func() {
-		number := g.Vec()
-		g.Op("VLD1R", a64.At(a, 0), []a64.Arr{number.S4()})
-		for v, x := range xs {
-			g.load(a64.At(b, v*neonBytes), x)
-			g.FADD(x, x, number)
+		for first := 0; first < len(acc); first += 2 {
+			g.pair(acc[first:first+2], q, k, weights)
 		}
 	})
-	g.neon.tanh(g.tanh, xs)
+	g.Op("SUBS", additiveChains, left, left)
+	g.Jump("BNE", "step")
+	g.Label("sum")
+	g.Comment("The upper half of all lanes is added to the lower one until one is left.")
+	g.FADD(acc[0], acc[0], acc[2])
+	g.FADD(acc[1], acc[1], acc[3])
+	g.FADD(acc[0], acc[0], acc[1])
+	for _, bytes := range []int{8, 4} {
+		g.Op("VEXT", bytes, acc[0].B16(), acc[0].B16(), acc[1].B16())
+		g.FADD(acc[0], acc[0], acc[1])
+	}
+	return acc[0]
+}
+
+// pair emits a step of two vectors of chains.
+func (g neonAdder) pair(acc []a64.Vec, q, k, weights a64.GP) {
 	g.Scope(func() {
-		weight := g.Vec()
-		g.Op("FMOVS.P", a64.At(weights, 4), weight)
-		for v, x := range xs {
-			g.FMLALane(acc[v], x, weight.S(0))
+		xs := g.Vecs(len(acc))
+		g.Scope(func() {
+			y := g.Vec()
+			for _, x := range xs {
+				g.Op("FMOVQ.P", a64.At(k, neonBytes), x)
+				g.Op("FMOVQ.P", a64.At(q, neonBytes), y)
+				g.FADD(x, x, y)
+			}
+		})
+		g.neon.tanh(g.tanh, xs)
+		w := g.Vec()
+		for i, x := range xs {
+			g.Op("FMOVQ.P", a64.At(weights, neonBytes), w)
+			g.Op("VFMLA", w.S4(), x.S4(), acc[i].S4())
 		}
 	})
-	g.Op("ADD", g.cs, a, a)
-	g.Op("ADD", g.ldb, b, b)
-	g.Op("SUBS", 1, k, k)
-	g.Jump("BNE", name+"step")
-	g.Label(name + "end")
-	return acc
 }

@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+
+	"github.com/attn-go/attn/fallback"
 )
 
 // Additive is [Attention] with another score (Bahdanau, Cho, Bengio: "Neural Machine
@@ -36,7 +38,6 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	j := jobs.get()
 	j.problem.set(&out, &q, &k, &v, &opts)
 	j.additive = j.setWeights(weights, scale)
-	j.problem.scale = 1
 	j.plan(t, opts.Threads)
 	j.run(opts.Run)
 	j.problem = problem{}
@@ -63,64 +64,80 @@ func checkAdditive(weights []float32, scale float64, out, q *Tensor, o *Options)
 	return nil
 }
 
-// setWeights returns the weights, times the scale, in the unit of exp2.
+// setWeights returns the weights, times the scale, in the unit of exp2, padded.
 func (j *job) setWeights(weights []float32, scale float64) []float32 {
-	j.weightsMemory = j.weightsMemory[:0]
-	for _, w := range weights {
-		j.weightsMemory = append(j.weightsMemory, float32(float64(w)*scale*math.Log2E))
+	w := j.weightsMemory[:0]
+	for _, x := range weights {
+		w = append(w, float32(float64(x)*scale*math.Log2E))
 	}
-	return j.weightsMemory
+	for len(w) < padded(len(weights)) {
+		w = append(w, 0)
+	}
+	j.weightsMemory = w
+	return w
 }
 
-// An adder is the scratch memory of a worker for additive scores.
-type adder struct {
-	keys   []float32 // of some keys, [D][lanes]
-	scores []float32 // of the rows of a panel and these keys, [rows][lanes]
-	off    [maxLanes]int
+// padded rounds up to whole chains of an additive score.
+func padded(d int) int {
+	return (d + fallback.AdditiveChains - 1) &^ (fallback.AdditiveChains - 1)
 }
 
-// additiveTanhs is how many numbers one call into assembly takes tanh of at most:
-// some 40 to 80 µs.
+// additiveTanhs is how many numbers one call into assembly takes tanh of at most: some
+// 40 to 80 µs.
 const additiveTanhs = 128 << 10
 
-// fit makes room for panels of so many rows.
-func (a *adder) fit(j *job, rows int) {
-	if n := maxLanes * j.d(); len(a.keys) < n {
-		a.keys = aligned(n)
-	}
-	if n := maxLanes * rows; len(a.scores) < n {
-		a.scores = aligned(n)
-	}
-}
+// additiveKeys is the number of keys that are padded before they are used.
+const additiveKeys = 16
 
-// offsets fills off with where n rows start that are ld apart, the last row's repeated.
-func (a *adder) offsets(n, ld, lanes int) []int {
-	for lane := range lanes {
-		a.off[lane] = min(lane, n-1) * ld
-	}
-	return a.off[:lanes]
-}
+// additiveFloats is how much of K is used by all queries of a panel at once, so that it
+// stays in L1.
+const additiveFloats = 4 << 10
 
-// additiveRows is scoreRows for additive scores. tanh takes nearly all of the time, so
-// that no lane may be idle: keys are in the lanes, of which there are many even where
-// there is one query. Their scores come in rows, and are transposed.
+// additiveRows is scoreRows for additive scores. Queries lie in rows as the keys do, so
+// that few of them leave no lane idle: there are hidden units in the lanes. Lanes of the
+// panel behind its rows get zeros.
 func (w *workspace) additiveRows(j *job, p *panel, part span, top []float32) {
-	a, d, lanes := &w.adder, j.d(), p.kern.lanes
+	kern := &j.tier.panels[len(j.tier.panels)-1] // whose vectors are the widest
+	lanes, size := p.kern.lanes, len(j.additive)
+	most := max(1, additiveTanhs/(size*p.n))
+	if p.n > 1 {
+		most = min(most, max(1, additiveFloats/size))
+	}
+	if size != j.d() {
+		most = min(most, additiveKeys)
+	}
 	for part.lo < part.hi {
 		s := p.scores(part)
-		k, ld, n := w.wideK.of(j.tier, &j.k, p.unit, part.lo-p.phase, min(part.len(), maxLanes, max(16, additiveTanhs/d)))
-		kern := j.kernels(n)
-		n = min(n, kern.lanes)
-		kern.pack(a.keys, kern.lanes, k, a.offsets(n, ld, kern.lanes), n, d, 1)
-		m := max(1, additiveTanhs/(d*kern.lanes))
-		for row := 0; row < p.n; row += m {
-			kern.additive(a.scores[row*kern.lanes:], kern.lanes, p.q[row:], 1, lanes, a.keys, kern.lanes, kern.lanes, min(m, p.n-row), j.additive)
+		k, next, ld, n := w.wideK.fewOf(j.tier, &j.k, p.unit, part.lo-p.phase, min(part.len(), most))
+		if size != j.d() {
+			pad(w.keys, k, ld, n, j.d())
+			k, next, ld = w.keys, w.keys, size
 		}
-		p.kern.pack(s, lanes, a.scores, a.offsets(p.n, kern.lanes, lanes), p.n, n, 1)
+		if p.n < lanes {
+			clear(s[:n*lanes])
+		}
+		kern.additive(s, lanes, p.q, size, k, ld, p.n, n, j.additive, next)
 		if top != nil {
 			p.kern.mask(s, lanes, 0, n, noLanes.lo[:lanes], noLanes.hi[:lanes], top)
 		}
 		part.lo += n
+	}
+}
+
+// padQueries copies the queries of p, which lie in rows, to its Q̂.
+func (w *workspace) padQueries(j *job, p *panel, rows []float32) {
+	size := len(j.additive)
+	for r := range p.n {
+		pad(p.q[r*size:], rows[w.off[r]:], 0, 1, j.d())
+	}
+}
+
+// pad copies n rows of d numbers, ld apart, to dst, each with zeros up to whole chains.
+func pad(dst, src []float32, ld, n, d int) {
+	size := padded(d)
+	for r := range n {
+		row := dst[r*size : (r+1)*size]
+		clear(row[copy(row, src[r*ld:r*ld+d]):])
 	}
 }
 

@@ -18,12 +18,12 @@ func additiveContract(q, k *Tensor, weights []float32, scale float32) func(*Scor
 		for x := range t.Keys {
 			for r, row := range t.Rows {
 				key := wideK.row(t.Batch, row.Head/(q.shape[1]/k.shape[1]), t.Key+x)
-				s := float32(0)
+				chains := make([]float32, 16)
 				for d, e := range wideQ.row(t.Batch, row.Head, row.Query) {
 					w := float32(float64(weights[d]) * float64(scale) * math.Log2E)
-					s = fallback.FMA(w, fallback.Tanh(e+key[d]), s)
+					chains[d%16] = fallback.FMA(w, fallback.Tanh(e+key[d]), chains[d%16])
 				}
-				t.Scores[x*t.Stride+r] = s
+				t.Scores[x*t.Stride+r] = halves(chains)
 			}
 		}
 	}
@@ -250,4 +250,19 @@ func BenchmarkAdditive(b *testing.B) {
 			})
 		}
 	}
+}
+
+// goldenAdditive returns the hash of additive attention with a hidden size that is no
+// multiple of 16.
+func goldenAdditive(t *testing.T, tier string, threads int) string {
+	c := attnCase{b: 2, h: 4, hkv: 2, lq: 5, lk: 300, d: 20, dv: 8, seed: 1}
+	q, k, v := c.inputs()
+	weights := make([]float32, c.d)
+	r := rng(2)
+	r.fill(weights)
+	out, lse := additiveOut(c), c.tensor(c.b, c.h, c.lq, 1, canary)
+	if err := Additive(out, q, k, v, weights, Options{Tier: tier, Threads: threads, LSE: lse, Mask: Causal(290), Softcap: 6}); err != nil {
+		t.Fatal(err)
+	}
+	return hash(&out, &lse)
 }

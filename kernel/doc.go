@@ -94,6 +94,15 @@
 // float64, on unit-normal input at D = 64, the largest error is about 1e-6 and
 // the rms error 6e-8.
 //
+// The scores of [Additive] are sums in 16 chains, q, k and the weights being continued
+// with zeros up to a multiple of 16; there is no q̂:
+//
+//	w[d]   = float32(float64(weights[d])·scale·log2 e)      scale: 1 by default
+//	acc[r] = fma chain over d = r, r+16, r+32, ..., from +0: acc = fma(w[d], tanh(q[d]+k[j][d]), acc)
+//	s[j]   = acc[0] after acc[r] += acc[r+8] for r < 8, acc[r+4] for r < 4, acc[r+2] for r < 2, acc[1]
+//
+// All that follows is the same.
+//
 // # The functions
 //
 // exp2(x) is exactly 0 below -126, +Inf from 128 on, and otherwise, with

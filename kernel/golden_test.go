@@ -73,7 +73,7 @@ func goldenInputs(name string, c attnCase) (q, k, v Tensor) {
 
 // goldens returns by name what gives the hash of a call.
 func goldens() map[string]func(t *testing.T, tier string, threads int) string {
-	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "ragged": goldenRagged}
+	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "ragged": goldenRagged}
 	for name, c := range goldenCases() {
 		runs[name] = func(t *testing.T, tier string, threads int) string {
 			q, k, v := goldenInputs(name, c)

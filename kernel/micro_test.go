@@ -96,22 +96,21 @@ func reference(w int) *panelKernels {
 		tileFold: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 			fallback.TileFoldW(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
 		},
-		additive: fallback.Additive,
-		softcap:  fallback.Softcap,
-		mask:     fallback.Mask,
-		alibi:    fallback.Alibi,
-		bias:     fallback.Bias,
-		hide:     fallback.Hide,
-		softmax:  fallback.Softmax,
-		dropout:  fallback.Dropout,
-		fold:     fallback.Fold,
-		pack:     fallback.Pack,
-		unpack:   fallback.Unpack,
+		softcap: fallback.Softcap,
+		mask:    fallback.Mask,
+		alibi:   fallback.Alibi,
+		bias:    fallback.Bias,
+		hide:    fallback.Hide,
+		softmax: fallback.Softmax,
+		dropout: fallback.Dropout,
+		fold:    fallback.Fold,
+		pack:    fallback.Pack,
+		unpack:  fallback.Unpack,
 
 		converters:   genericTier().panels[0].converters,
 		fewKernels:   referenceFew(w),
 		stripKernels: referenceStrips,
-		functions:    functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice},
+		functions:    functions{exp2: fallback.Exp2Slice, tanh: fallback.TanhSlice, additive: fallback.Additive},
 	}
 }
 

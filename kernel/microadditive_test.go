@@ -6,20 +6,23 @@ import (
 	"github.com/attn-go/attn/fallback"
 )
 
-// An additiveCase is a call of additive. Its A is that of a tileCase.
-type additiveCase struct{ tileCase }
+// An additiveCase is a call of additive.
+type additiveCase struct {
+	n, m, hidden int
+	gap          int // between rows of q, k and s
+	values       values
+}
 
 func (c additiveCase) String() string {
-	return fmt.Sprintf("m=%d k=%d A in %v ldb=lanes+%d ldc=lanes+%d of %v", c.m, c.k, c.a, c.gapB, c.gapC, c.values)
+	return fmt.Sprintf("n=%d m=%d hidden=%d gap=%d of %v", c.n, c.m, c.hidden, c.gap, c.values)
 }
 
 func additiveCases(int) (list []microCase) {
-	for a := range operands {
-		for gaps := range 4 {
-			for _, k := range []int{0, 1, 2, 3, 16, 17} {
-				for _, m := range upTo(5, 16) {
-					c := tileCase{tileProduct, m, k, a, gaps & 1 * 5, gaps >> 1 * 3, kindOf(len(list))}
-					list = append(list, additiveCase{c})
+	for v := range valueKinds {
+		for _, hidden := range []int{0, 16, 32, 48, 160} {
+			for _, n := range upTo(3, 5) {
+				for _, m := range upTo(3, 7) {
+					list = append(list, additiveCase{n, m, hidden, len(list) % 3, v})
 				}
 			}
 		}
@@ -27,56 +30,80 @@ func additiveCases(int) (list []microCase) {
 	return list
 }
 
-func (c additiveCase) call(mem *arena, r *rng, w int) func(p *panelKernels) {
-	rs, cs := c.a.strides(c.m, c.k)
-	ldb, ldc := w+c.gapB, w+c.gapC
-	a := c.operand(mem, r, rs, cs)
-	b := mem.matrix("b", c.k, w, ldb, nan32)
-	c.values.fill(r, b, c.k, w, ldb)
-	weights := mem.vector("weights", c.k, 0)
-	c.values.fill(r, weights, 1, c.k, c.k)
-	out := mem.matrix("c", c.m, w, ldc, canary)
-	c.output(r, out, w, ldc)
-	return func(p *panelKernels) { p.additive(out, ldc, a, rs, cs, b, ldb, w, c.m, weights) }
+func (c additiveCase) call(a *arena, r *rng, _ int) func(p *panelKernels) {
+	ld := c.hidden
+	if ld > 0 {
+		ld += c.gap
+	}
+	q, k, s := a.matrix("q", c.n, c.hidden, ld, nan32), a.matrix("k", c.m, c.hidden, ld, nan32), a.matrix("s", c.m, c.n, c.n+c.gap, canary)
+	c.values.fill(r, q, c.n, c.hidden, ld)
+	c.values.fill(r, k, c.m, c.hidden, ld)
+	weights := a.vector("weights", c.hidden, 0)
+	c.values.fill(r, weights, 1, c.hidden, c.hidden)
+	return func(p *panelKernels) { p.additive(s, c.n+c.gap, q, ld, k, ld, c.n, c.m, weights, k) }
 }
 
-// spoilAdditive makes f a part of the kernel, for the first lane of the last row.
-func spoilAdditive(f func(sum float32, weight func(x int) float32, sums func(x int) float32, k int) float32) func(p *panelKernels) {
+// spoilAdditive replaces the last score of a call by that of another sum of the products of
+// weights and tanh.
+func spoilAdditive(f func(weights, tanhs []float32) float32) func(p *panelKernels) {
 	return func(p *panelKernels) {
 		additive := p.additive
-		p.additive = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m int, weights []float32) {
-			additive(c, ldc, a, rs, cs, b, ldb, lanes, m, weights)
-			if m == 0 {
+		p.additive = func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32) {
+			additive(s, ld, q, ldq, k, ldk, n, m, weights, next)
+			if n == 0 || m == 0 || len(weights) == 0 {
 				return
 			}
-			last := &c[(m-1)*ldc]
-			*last = f(*last, func(x int) float32 { return weights[x] }, func(x int) float32 { return a[(m-1)*rs+x*cs] + b[x*ldb] }, len(weights))
+			tanhs := make([]float32, len(weights))
+			for x := range tanhs {
+				tanhs[x] = fallback.Tanh(q[(n-1)*ldq+x] + k[(m-1)*ldk+x])
+			}
+			s[(m-1)*ld+n-1] = f(weights, tanhs)
 		}
 	}
 }
 
 var additiveMutants = []mutant{
-	{"additive", "the product is rounded", spoilAdditive(func(_ float32, weight, sums func(x int) float32, k int) float32 {
+	{"additive", "one chain", spoilAdditive(func(weights, tanhs []float32) float32 {
 		acc := float32(0)
-		for x := range k {
-			acc += float32(weight(x) * fallback.Tanh(sums(x)))
+		for x, w := range weights {
+			acc = fallback.FMA(w, tanhs[x], acc)
 		}
 		return acc
 	})},
-	{"additive", "the chain is descending", spoilAdditive(func(_ float32, weight, sums func(x int) float32, k int) float32 {
-		acc := float32(0)
-		for x := k - 1; x >= 0; x-- {
-			acc = fallback.FMA(weight(x), fallback.Tanh(sums(x)), acc)
+	{"additive", "products are rounded", spoilAdditive(func(weights, tanhs []float32) float32 {
+		acc := make([]float32, 16)
+		for x, w := range weights {
+			acc[x%16] += float32(w * tanhs[x])
 		}
-		return acc
+		return halves(acc)
+	})},
+	{"additive", "neighbours are added first", spoilAdditive(func(weights, tanhs []float32) float32 {
+		acc, turned := make([]float32, 16), make([]float32, 16)
+		for x, w := range weights {
+			acc[x%16] = fallback.FMA(w, tanhs[x], acc[x%16])
+		}
+		for r, sum := range acc {
+			turned[r>>3|r>>1&2|r<<1&4|r<<3&8] = sum
+		}
+		return halves(turned)
 	})},
 	{"additive", "a gap is written to", func(p *panelKernels) {
 		additive := p.additive
-		p.additive = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m int, weights []float32) {
-			additive(c, ldc, a, rs, cs, b, ldb, lanes, m, weights)
-			if m > 1 && ldc > lanes {
-				c[lanes] = 0
+		p.additive = func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32) {
+			additive(s, ld, q, ldq, k, ldk, n, m, weights, next)
+			if m > 1 && ld > n {
+				s[n] = 0
 			}
 		}
 	}},
+}
+
+// halves adds the upper half of 16 sums to the lower one until one is left.
+func halves(acc []float32) float32 {
+	for half := 8; half > 0; half /= 2 {
+		for r := range half {
+			acc[r] += acc[r+half]
+		}
+	}
+	return acc[0]
 }

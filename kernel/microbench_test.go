@@ -42,7 +42,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 		list = append(list, benchTile("tile", w, 256, d, rowsTight), benchTile("tile", w, d, 256, columnsTight))
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
-	list = append(list, benchAdditive(w, 1), benchAdditive(w, 8), benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
+	list = append(list, benchAdditive(1), benchAdditive(2), benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
 	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
@@ -82,12 +82,12 @@ func benchSoftcap(w int) microBenchmark {
 	}}
 }
 
-// benchAdditive counts the elements that tanh is taken of.
-func benchAdditive(w, m int) microBenchmark {
-	const k = 512
-	a, b, weights, c := random(m*k), random(k*w), random(k), make([]float32, m*w)
-	return microBenchmark{"additive", fmt.Sprintf("m=%d/k=%d", m, k), 0, float64(m * k * w), func(p *panelKernels) {
-		p.additive(c, w, a, k, 1, b, w, w, m, weights)
+// benchAdditive counts the numbers that tanh is taken of.
+func benchAdditive(n int) microBenchmark {
+	const m, hidden = 64, 512
+	q, k, weights, s := random(n*hidden), random(m*hidden), random(hidden), make([]float32, n*m)
+	return microBenchmark{"additive", fmt.Sprintf("n=%d/m=%d/hidden=%d", n, m, hidden), 0, float64(n * m * hidden), func(p *panelKernels) {
+		p.additive(s, n, q, hidden, k, hidden, n, m, weights, k)
 	}}
 }
 

@@ -50,14 +50,6 @@ type panelKernels struct {
 	// c = fma(acc, beta[lane], c·alpha[lane]).
 	tileFold func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
 
-	// additive is a tile of additive scores, from m rows of A with as many numbers as
-	// there are weights, and the rows of B under them:
-	//
-	//	c[i·ldc+lane] = fma chain over x = 0..len(weights)-1 ascending, acc = fma(weights[x], tanh(a[i·rs+x·cs] + b[x·ldb+lane]), acc)
-	//
-	// from +0. i < m, lane < lanes, which is w.
-	additive func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m int, weights []float32)
-
 	// mask hides scores by select, for n rows of which the first is number j0:
 	// s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else becomes -Inf; then
 	// max[lane] = max(s[j·ld+lane], max[lane]).
@@ -141,6 +133,14 @@ type panelKernels struct {
 type functions struct {
 	// exp2 and tanh compute dst[x] = f(src[x]), x < len(dst).
 	exp2, tanh func(dst, src []float32)
+
+	// additive computes the additive scores of n queries and m keys, i < n and j < m:
+	//
+	//	acc[x mod 16] = fma chain over x = 0..len(weights)-1 ascending, acc = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc)
+	//	s[j·ld+i]     = their sum: acc[r] += acc[r+8] for r < 8, then acc[r+4] for r < 4, acc[r+2], acc[r+1]
+	//
+	// from +0. len(weights) is a multiple of 16. next is a hint as in fewKernels.
+	additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
 }
 
 // converters are the micro-kernels of one ISA that convert n rows of d elements

@@ -58,9 +58,8 @@ func mainAVX512() int {
 func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		additive: asm.AdditiveAVX512,
-		softcap:  asm.SoftcapAVX512,
-		mask:     asm.MaskAVX512, alibi: asm.AlibiAVX512,
+		softcap: asm.SoftcapAVX512,
+		mask:    asm.MaskAVX512, alibi: asm.AlibiAVX512,
 		hide: asm.HideAVX512, bias: asm.BiasAVX512,
 		softmax: asm.SoftmaxAVX512, dropout: asm.DropoutAVX512, fold: asm.FoldAVX512,
 		pack: asm.PackAVX512, unpack: asm.UnpackAVX512,
@@ -74,16 +73,15 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 		stripKernels: stripKernels{
 			strip: asm.StripAVX512, stripF16: asm.StripF16AVX512, stripBF16: asm.StripBF16AVX512, settle: asm.SettleAVX512,
 		},
-		functions: functions{exp2: asm.Exp2AVX512, tanh: asm.TanhAVX512},
+		functions: functions{exp2: asm.Exp2AVX512, tanh: asm.TanhAVX512, additive: asm.AdditiveAVX512},
 	}
 }
 
 func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		additive: asm.AdditiveAVX2,
-		softcap:  asm.SoftcapAVX2,
-		mask:     asm.MaskAVX2, alibi: asm.AlibiAVX2,
+		softcap: asm.SoftcapAVX2,
+		mask:    asm.MaskAVX2, alibi: asm.AlibiAVX2,
 		hide: asm.HideAVX2, bias: asm.BiasAVX2,
 		softmax: asm.SoftmaxAVX2, dropout: asm.DropoutAVX2, fold: asm.FoldAVX2,
 		pack: asm.PackAVX2, unpack: asm.UnpackAVX2,
@@ -97,7 +95,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		stripKernels: stripKernels{
 			strip: asm.StripAVX2, stripF16: asm.StripF16AVX2, stripBF16: asm.StripBF16AVX2, settle: asm.SettleAVX2,
 		},
-		functions: functions{exp2: asm.Exp2AVX2, tanh: asm.TanhAVX2},
+		functions: functions{exp2: asm.Exp2AVX2, tanh: asm.TanhAVX2, additive: asm.AdditiveAVX2},
 	}
 }
 

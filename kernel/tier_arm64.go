@@ -28,9 +28,8 @@ func archTiers() []tier {
 func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) panelKernels {
 	return panelKernels{
 		lanes: lanes, tile: tile, tileMax: tileMax, tileFold: tileFold,
-		additive: asm.AdditiveNEON,
-		softcap:  asm.SoftcapNEON,
-		mask:     asm.MaskNEON, alibi: asm.AlibiNEON,
+		softcap: asm.SoftcapNEON,
+		mask:    asm.MaskNEON, alibi: asm.AlibiNEON,
 		hide: asm.HideNEON, bias: asm.BiasNEON,
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
@@ -44,6 +43,6 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		stripKernels: stripKernels{
 			strip: asm.StripNEON, stripF16: asm.StripF16NEON, stripBF16: asm.StripBF16NEON, settle: asm.SettleNEON,
 		},
-		functions: functions{exp2: asm.Exp2NEON, tanh: asm.TanhNEON},
+		functions: functions{exp2: asm.Exp2NEON, tanh: asm.TanhNEON, additive: asm.AdditiveNEON},
 	}
 }

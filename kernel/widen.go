@@ -109,6 +109,10 @@ func (w *workspace) pack(j *job, p *panel) {
 		}
 		w.oneByOne(p, d)
 	}
+	if j.additive != nil {
+		w.padQueries(j, p, rows)
+		return
+	}
 	p.kern.pack(p.q, lanes, rows, w.off[:lanes], p.n, d, j.scale)
 }
 

@@ -13,7 +13,7 @@ type workspace struct {
 	wideK, wideV wideRows  // of the block at hand, if they are not used where they lie
 	rows         []float32 // of a panel, of q or out, if these are not what they are computed with
 
-	adder adder // for additive scores
+	keys []float32 // for additive scores, padded
 
 	lo, hi []int32 // spans of the lanes within a block
 	off    []int   // row offsets of the lanes
@@ -79,7 +79,9 @@ func (w *workspace) fit(j *job) {
 		w.partial = aligned(n)
 	}
 	if j.additive != nil {
-		w.adder.fit(j, j.width)
+		if n := additiveKeys * len(j.additive); len(w.keys) < n {
+			w.keys = aligned(n)
+		}
 	}
 	if j.hook != nil && w.tile.Rows == nil {
 		w.tile.Rows = make([]ScoreRow, 0, maxLanes)
@@ -93,8 +95,8 @@ func (w *workspace) fit(j *job) {
 }
 
 func (p *panel) fit(j *job, width int) {
-	if len(p.q) < width*j.d() {
-		p.q = aligned(width * j.d())
+	if n := width * max(j.d(), len(j.additive)); len(p.q) < n {
+		p.q = aligned(n)
 	}
 	if len(p.o) < width*j.dv() {
 		p.o = aligned(width * j.dv())
