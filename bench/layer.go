@@ -20,7 +20,7 @@ func reportLayers(ctx context.Context, c *config, out io.Writer) error {
 		rows           func(ctx context.Context, tier string, threads int) ([]string, error)
 	}{
 		{"Multi-head self-attention with its four projections", "batch × tokens × width, heads\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak", multiHeadRows},
-		{"Additive attention, queries and keys projected: time for each tanh, beside a loop over a\nslice in L1 that takes tanh alone", "queries [B, Lq, hidden], keys, values\ttier\tthreads\ttime\tns/tanh\ttanh alone\t% of its rate", additiveRows},
+		{"Additive attention, queries and keys projected: time for each tanh, beside a loop over a\nslice in L1 that takes tanh alone. A query by itself also waits for memory", "queries [B, Lq, hidden], keys, values\ttier\tthreads\ttime\tns/tanh\ttanh alone\t% of its rate", additiveRows},
 	} {
 		rows := []string{t.heading}
 		for _, tier := range c.tiers {
@@ -93,8 +93,9 @@ func multiHeadRows(ctx context.Context, tier string, threads int) (rows []string
 // size, and the size of values.
 type additive struct{ batch, queries, keys, hidden, values int }
 
-// The first is a decoder's step for a batch of texts; in the second the values are few
-// numbers; the third is a whole text at once.
+// The first is a decoder's step for a batch of texts: it has 64 MiB of keys and values to
+// read, which takes longer than its tanh. In the second the values are few numbers; the third
+// is a whole text at once.
 var additives = []additive{{32, 1, 512, 512, 512}, {32, 1, 512, 512, 64}, {1, 128, 512, 512, 512}}
 
 func (a additive) String() string {

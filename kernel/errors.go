@@ -26,6 +26,8 @@ import "fmt"
 //     queries and keys, or ids of keys that decrease; a BlockSparse bitmap of
 //     another size, or of blocks of less than 1; more masks in an intersection than
 //     [Mask.And] allows;
+//   - for [Additive]: another number of weights than q's head size, weights that are not
+//     finite or out of range, or that share memory with an output;
 //   - for [AttentionPartials], [Accumulate] and [Merge]: Partials that are nil, have
 //     slices or a shape that do not fit, or share memory with anything else; a
 //     KeyStart that is no multiple of 256 or not the same for all batch rows;
