@@ -85,6 +85,9 @@ func TestAdditive(t *testing.T) {
 			})
 			eachTier(t, func(t *testing.T, tier *tier) {
 				for threads := range 2 {
+					if quick() && threads != i%2 {
+						continue
+					}
 					opts.Tier, opts.Threads = tier.name, threads+1
 					got := run(opts, func(out Tensor, opts Options) error { return Additive(out, q, k, v, weights, opts) })
 					for x, what := range []string{"out", "LSE", "weights"} {

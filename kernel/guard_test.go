@@ -130,7 +130,7 @@ func (a *arena) put(name string, t Tensor) Tensor {
 func TestGuardAttention(t *testing.T) {
 	for _, a := range []*arena{newGuardedArena(t, atStart), newGuardedArena(t, atEnd)} {
 		for _, c := range append(cases(), decodeCases()...) {
-			if c.seed%2 != 0 {
+			if c.seed%2 != 0 || quick() && c.seed/4%2 != 0 {
 				continue
 			}
 			if c.seed%4 == 0 {

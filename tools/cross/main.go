@@ -42,7 +42,7 @@ var packages = []testedPackage{
 
 // native matches tests of what no architecture changes: allocations, how work is shared
 // out, and what other tests cover with less work.
-const native = "NoAllocation|Allocs|Types$|TypesNaN|Split|ManyThreads|Partials|Pages$|ChunkedPrefill|Oracle|MicroCatches|" +
+const native = "Alloc|Run$|LateTask|Concurrent|Types$|TypesNaN|Split|ManyThreads|Partials|Pages$|ChunkedPrefill|Oracle|MicroCatches|" +
 	"CausalIsLengths|BandedMask|LinearLarge|NonFinite|LookAhead|TestCache"
 
 type testedPackage struct {
