@@ -63,38 +63,38 @@ const (
 
 // few tells whether a panel of so many rows is one of few.
 func (j *job) few(rows int) bool {
-	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth && j.keys() >= fewKeys
+	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth
 }
 
-// fewRowsOf returns rows of x like wideRows.of, and rows that will be needed soon.
+// fewOf returns rows of x like wideRows.of, and rows that will be needed soon.
 // Of widened ones it takes no more than a piece, always in the same memory.
 func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []float32, stride, got int) {
-	if !w.used {
-		next, n = x.ahead(u, lo, n)
-		rows, stride, got = w.of(t, x, u, lo, n)
-		return rows, next, stride, got
+	if w.used {
+		w.have = span{}
+		rows, stride, got = w.of(t, x, u, lo, min(n, fewPiece))
+		return rows, rows, stride, got
 	}
-	w.have = span{}
-	rows, stride, got = w.of(t, x, u, lo, min(n, fewPiece))
-	return rows, rows, stride, got
+	rows, stride, got = w.of(t, x, u, lo, n)
+	if n < fewKeys { // there is nothing to wait for
+		return rows, rows, stride, got
+	}
+	return rows, x.ahead(u, lo, rows), stride, got
 }
 
-// ahead returns the memory of unit u from row lo on, and fewAhead bytes further, and how
-// many of n rows lie in one piece there. In pages that is the rows themselves if
-// there are none further on.
-func (t *Tensor) ahead(u unit, lo, n int) (next []float32, run int) {
-	rows := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1))
+// ahead returns what lies fewAhead bytes further on in memory than rows, which are those of
+// unit u from row lo on; in pages, where there is nothing further on, the rows themselves.
+func (t *Tensor) ahead(u unit, lo int, rows []float32) []float32 {
+	n := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1))
 	if t.isPaged() {
-		if lo+rows < t.length(u.b) {
-			lo += rows
+		if lo += n; lo < t.length(u.b) {
+			return t.f32[t.index(u.b, u.h, lo):]
 		}
-		return t.f32[t.index(u.b, u.h, lo):], t.run(lo, n)
+		return rows
 	}
-	at := t.index(u.b, u.h, lo)
-	if rows < (len(t.f32)-at)/max(1, t.stride[2]) {
-		at += rows * t.stride[2]
+	if n < cap(rows)/max(1, t.stride[2]) {
+		return rows[n*t.stride[2] : cap(rows)]
 	}
-	return t.f32[at:], n
+	return rows
 }
 
 // fewScoreRows is scoreRows for a panel of few rows.

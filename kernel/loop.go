@@ -11,10 +11,10 @@ func (w *workspace) task(j *job, i int) {
 	first, n, count := y.part(i)
 	panels := w.panels[:count]
 	all := nothing
-	u := j.unit(first)
+	u, few := j.unit(first), j.few(y.rows)
 	for x := range panels {
 		p := &panels[x]
-		p.few = j.few(j.rowsOf(u.b))
+		p.few = few
 		w.begin(j, p, u, n*j.width, j.width)
 		all = all.around(p.seen)
 		if n++; n == y.panels {

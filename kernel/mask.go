@@ -76,6 +76,9 @@ func single(r rule) Mask {
 	return m
 }
 
+// isSet tells whether m may hide a key.
+func (m *Mask) isSet() bool { return m.n > 0 || m.nBools > 0 || m.sparse.set }
+
 // span returns the keys that a query may see under all rules, within
 // [0, at.keys); an empty span is {0, 0}.
 func (m *Mask) span(at place) span {

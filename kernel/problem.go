@@ -10,6 +10,7 @@ import (
 type problem struct {
 	out, q, k, v Tensor
 	mask         Mask
+	masked       bool    // there is a mask
 	perRow       bool    // queries of a batch row see different keys
 	group        int     // query heads per key head
 	scale        float32 // log2Scale
@@ -46,7 +47,9 @@ type problem struct {
 // all.
 func (p *problem) set(out, q, k, v *Tensor, o *Options) {
 	p.out, p.q, p.k, p.v = *out, *q, *k, *v
-	p.mask, p.perRow = o.Mask, o.Mask.perRow()
+	if o.Mask.isSet() {
+		p.mask, p.masked, p.perRow = o.Mask, true, o.Mask.perRow()
+	}
 	p.group = q.shape[1] / k.shape[1]
 	p.scale = log2Scale(o.Scale, q.shape[3])
 	p.queryStart, p.keyStart = o.QueryStart, o.KeyStart

@@ -65,6 +65,9 @@ func (t *Tensor) start(b int) int { return unsafe.Slice(t.starts, t.count)[b] }
 
 // index returns the index of the first element of row (b, h, l).
 func (t *Tensor) index(b, h, l int) int {
+	if !t.isPaged() && !t.isRagged() {
+		return t.at(b, h, l)
+	}
 	page, row := t.locate(b, l)
 	return t.at(page, h, row)
 }

@@ -9,7 +9,10 @@ func (j *job) place(b, i int) place {
 // sees returns what query i of p's batch row may see, as numbers within p: those of
 // keys plus the phase.
 func (p *panel) sees(j *job, i int) span {
-	s := j.mask.span(j.place(p.unit.b, i))
+	s := span{0, j.k.length(p.unit.b)}
+	if j.masked {
+		s = j.mask.span(j.place(p.unit.b, i))
+	}
 	if j.biased {
 		s = s.and(span{0, j.bias.shape[3]})
 	}
@@ -50,16 +53,17 @@ func (w *workspace) offsets(j *job, t *Tensor, p *panel) { w.offsetsAt(j, t, p, 
 
 // offsetsAt is offsets for the rows' parts from element e on.
 func (w *workspace) offsetsAt(j *job, t *Tensor, p *panel, e int) {
-	i, g := p.query, p.head
+	at, g := t.index(p.unit.b, p.unit.h*j.group+p.head, p.query)+e, p.head
 	off := w.off[:p.kern.lanes]
-	first := t.index(p.unit.b, 0, 0) + e
-	for lane := range off[:p.n] {
-		off[lane] = first + t.at(0, p.unit.h*j.group+g, i)
+	off[0] = at
+	for lane := 1; lane < p.n; lane++ {
+		at += t.stride[1]
 		if g++; g == j.group {
-			i, g = i+1, 0
+			at, g = at+t.stride[2]-j.group*t.stride[1], 0
 		}
+		off[lane] = at
 	}
 	for lane := p.n; lane < len(off); lane++ {
-		off[lane] = off[p.n-1]
+		off[lane] = at
 	}
 }

@@ -76,7 +76,7 @@ func (w *workspace) scoreRows(j *job, p *panel, part span, top []float32) {
 		w.additiveRows(j, p, part, top)
 		return
 	}
-	if p.few {
+	if p.few && part.len() >= fewKeys {
 		w.fewScoreRows(j, p, part, top)
 		return
 	}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +23,7 @@ func validate(out, q, k, v *Tensor, opts *Options) error {
 	if err := checkShapes(out, q, k, v); err != nil {
 		return err
 	}
-	if err := out.checkOutput("out"); err != nil {
+	if err := out.checkWritable("out"); err != nil {
 		return err
 	}
 	return opts.validate(out, q, k, v)
@@ -104,10 +103,8 @@ func (t *Tensor) checkScales(name string) error {
 // flaw returns what is wanted instead of a view that is not valid by itself, for a
 // slice of so many elements, or "".
 func (g *grid) flaw(elements int) string {
-	for _, n := range g.shape[:3] {
-		if n < 0 {
-			return "no negative dimension"
-		}
+	if min(g.shape[0], g.shape[1], g.shape[2]) < 0 {
+		return "no negative dimension"
 	}
 	if g.shape[3] < 1 {
 		return "a head size of at least 1"
@@ -184,8 +181,12 @@ func (t *Tensor) checkDistinct(name string) error {
 	if slices.Contains(g.shape[:], 0) {
 		return nil
 	}
-	order := [3]int{2, 1, 0}
-	slices.SortStableFunc(order[:], func(x, y int) int { return cmp.Compare(g.stride[x], g.stride[y]) })
+	order := [3]int{2, 1, 0} // sorted by insertion: small calls would feel more
+	for n := range order {
+		for ; n > 0 && g.stride[order[n]] < g.stride[order[n-1]]; n-- {
+			order[n], order[n-1] = order[n-1], order[n]
+		}
+	}
 	inner := g.shape[3]
 	for _, i := range order {
 		if g.shape[i] == 1 {

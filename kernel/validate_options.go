@@ -65,6 +65,9 @@ func (o *Options) checkPositions(c *callShape) error {
 }
 
 func (o *Options) checkPerHead(c *callShape) error {
+	if o.ALiBi == nil && o.Sinks == nil {
+		return nil
+	}
 	for i, values := range [...][]float32{o.ALiBi, o.Sinks} {
 		arg, want := "Options.ALiBi", "a finite number up to ±2^127"
 		if i == 1 {
@@ -119,6 +122,11 @@ func (t *Tensor) checkOutput(name string) error {
 	if err := t.checkAny(name); err != nil {
 		return err
 	}
+	return t.checkWritable(name)
+}
+
+// checkWritable reports a valid tensor that is no output.
+func (t *Tensor) checkWritable(name string) error {
 	if !t.isFloat() {
 		return &ArgumentError{name, t.describe(), wantPlain}
 	}
