@@ -22000,15 +22000,14 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
-	MOVQ s_base+0(FP), SI
-	MOVQ max_len+112(FP), DI
-	SHLQ $0x02, DI
-	MOVQ k_base+24(FP), R9
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), R8
+	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
 	LEAQ (R10)(AX*1), R11
-	LEAQ (R11)(AX*1), R12
 	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R13
+	LEAQ (AX)(AX*2), R12
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -22018,25 +22017,25 @@ tile:
 	JE    done
 	MOVQ  m+88(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  DI, BX
+	MOVQ  SI, BX
 	IMULQ CX, BX
-	ADDQ  BX, SI
+	ADDQ  BX, s_base+0(FP)
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
+	ADDQ  BX, R8
 	ADDQ  BX, R9
 	ADDQ  BX, R10
 	ADDQ  BX, R11
-	ADDQ  BX, R12
 	MOVQ  $+16, m+88(FP)
 
 whole:
-	XORQ R8, R8
+	XORQ DI, DI
 
 	// A group of queries, the largest there is code for.
 group:
 	MOVQ n+80(FP), CX
-	SUBQ R8, CX
+	SUBQ DI, CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -22055,10 +22054,10 @@ group:
 	// 16 keys by 1 queries.
 	VXORPS  Z0, Z0, Z0
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22095,14 +22094,14 @@ group1ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead4:
-	VMOVUPS      (R9), Y1
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z1, Z1
-	VMOVUPS      (R10), Y2
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z2, Z2
-	VMOVUPS      (R11), Y3
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z3, Z3
-	VMOVUPS      (R12), Y4
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y1
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z1, Z1
+	VMOVUPS      (R9), Y2
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
+	VMOVUPS      (R10), Y3
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z3, Z3
+	VMOVUPS      (R11), Y4
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
@@ -22113,14 +22112,14 @@ group1ahead4:
 	VUNPCKHPD    Z2, Z5, Z2
 	VUNPCKLPD    Z3, Z1, Z5
 	VUNPCKHPD    Z3, Z1, Z1
-	VMOVUPS      (R9)(AX*2), Y3
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z3, Z3
-	VMOVUPS      (R10)(AX*2), Y6
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z6, Z6
-	VMOVUPS      (R11)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z7, Z7
-	VMOVUPS      (R12)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y3
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z3, Z3
+	VMOVUPS      (R9)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z6, Z6
+	VMOVUPS      (R10)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z7, Z7
+	VMOVUPS      (R11)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z6, Z3, Z9
@@ -22139,39 +22138,39 @@ group1ahead4:
 	VSHUFF32X4       $0xdd, Z9, Z5, Z9
 	VSHUFF32X4       $0x88, Z3, Z1, Z5
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DI*1), Z1, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z0
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(SI*1), Z1, Z0
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group1step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group1store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y1
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z1, Z1
-	VMOVUPS          -32(R10), Y2
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z2, Z2
-	VMOVUPS          -32(R11), Y3
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z3, Z3
-	VMOVUPS          -32(R12), Y4
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z4, Z4
+	VMOVUPS          -32(R8), Y1
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z1, Z1
+	VMOVUPS          -32(R9), Y2
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z2, Z2
+	VMOVUPS          -32(R10), Y3
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z3, Z3
+	VMOVUPS          -32(R11), Y4
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
@@ -22182,14 +22181,14 @@ group1ahead4:
 	VUNPCKHPD    Z2, Z5, Z2
 	VUNPCKLPD    Z3, Z1, Z5
 	VUNPCKHPD    Z3, Z1, Z1
-	VMOVUPS      -32(R9)(AX*2), Y3
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z3, Z3
-	VMOVUPS      -32(R10)(AX*2), Y6
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z6, Z6
-	VMOVUPS      -32(R11)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z7, Z7
-	VMOVUPS      -32(R12)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z3, Z3
+	VMOVUPS      -32(R9)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z6, Z6
+	VMOVUPS      -32(R10)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z7, Z7
+	VMOVUPS      -32(R11)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z6, Z3, Z9
@@ -22210,44 +22209,44 @@ group1ahead4:
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
 	CMPQ             CX, $0x07
 	JL               group1skip00
-	VFMADD231PS.BCST (R14), Z4, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z4, Z0
+	ADDQ             SI, R13
 
 group1skip00:
 	CMPQ             CX, $0x06
 	JL               group1skip01
-	VFMADD231PS.BCST (R14), Z2, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z2, Z0
+	ADDQ             SI, R13
 
 group1skip01:
 	CMPQ             CX, $0x05
 	JL               group1skip02
-	VFMADD231PS.BCST (R14), Z5, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z5, Z0
+	ADDQ             SI, R13
 
 group1skip02:
 	CMPQ             CX, $0x04
 	JL               group1skip03
-	VFMADD231PS.BCST (R14), Z7, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	ADDQ             SI, R13
 
 group1skip03:
 	CMPQ             CX, $0x03
 	JL               group1skip04
-	VFMADD231PS.BCST (R14), Z6, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z6, Z0
+	ADDQ             SI, R13
 
 group1skip04:
 	CMPQ             CX, $0x02
 	JL               group1skip05
-	VFMADD231PS.BCST (R14), Z8, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	ADDQ             SI, R13
 
 group1skip05:
 	CMPQ             CX, $0x01
 	JL               group1skip06
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R13
 
 group1skip06:
 group1store:
@@ -22263,76 +22262,77 @@ group1store:
 
 group1lanes0:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group1lanes0
 	JMP           next
 
@@ -22341,10 +22341,10 @@ group2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22381,14 +22381,14 @@ group2ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead4:
-	VMOVUPS      (R9), Y2
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
-	VMOVUPS      (R10), Y3
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z3, Z3
-	VMOVUPS      (R11), Y4
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z4, Z4
-	VMOVUPS      (R12), Y5
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+	VMOVUPS      (R11), Y5
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z2, Z6
@@ -22399,14 +22399,14 @@ group2ahead4:
 	VUNPCKHPD    Z3, Z6, Z3
 	VUNPCKLPD    Z4, Z2, Z6
 	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      (R9)(AX*2), Y4
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z4, Z4
-	VMOVUPS      (R10)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z7, Z7
-	VMOVUPS      (R11)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z8, Z8
-	VMOVUPS      (R12)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y4
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z4, Z4
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z8, Z8
+	VMOVUPS      (R11)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z7, Z4, Z10
@@ -22425,47 +22425,47 @@ group2ahead4:
 	VSHUFF32X4       $0xdd, Z10, Z6, Z10
 	VSHUFF32X4       $0x88, Z4, Z2, Z6
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST (R14)(DI*1), Z2, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z2, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST 4(R13), Z3, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z2, Z1
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group2step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group2store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y2
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z2, Z2
-	VMOVUPS          -32(R10), Y3
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z3, Z3
-	VMOVUPS          -32(R11), Y4
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z4, Z4
-	VMOVUPS          -32(R12), Y5
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z5, Z5
+	VMOVUPS          -32(R8), Y2
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS          -32(R9), Y3
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS          -32(R10), Y4
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
+	VMOVUPS          -32(R11), Y5
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z2, Z6
@@ -22476,14 +22476,14 @@ group2ahead4:
 	VUNPCKHPD    Z3, Z6, Z3
 	VUNPCKLPD    Z4, Z2, Z6
 	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      -32(R9)(AX*2), Y4
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z4, Z4
-	VMOVUPS      -32(R10)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z7, Z7
-	VMOVUPS      -32(R11)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z8, Z8
-	VMOVUPS      -32(R12)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z4, Z4
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z8, Z8
+	VMOVUPS      -32(R11)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z7, Z4, Z10
@@ -22504,51 +22504,51 @@ group2ahead4:
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
 	CMPQ             CX, $0x07
 	JL               group2skip00
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST 4(R13), Z5, Z1
+	ADDQ             SI, R13
 
 group2skip00:
 	CMPQ             CX, $0x06
 	JL               group2skip01
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST 4(R13), Z3, Z1
+	ADDQ             SI, R13
 
 group2skip01:
 	CMPQ             CX, $0x05
 	JL               group2skip02
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST 4(R13), Z6, Z1
+	ADDQ             SI, R13
 
 group2skip02:
 	CMPQ             CX, $0x04
 	JL               group2skip03
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	ADDQ             SI, R13
 
 group2skip03:
 	CMPQ             CX, $0x03
 	JL               group2skip04
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	ADDQ             SI, R13
 
 group2skip04:
 	CMPQ             CX, $0x02
 	JL               group2skip05
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	ADDQ             SI, R13
 
 group2skip05:
 	CMPQ             CX, $0x01
 	JL               group2skip06
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST 4(R14), Z2, Z1
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST 4(R13), Z2, Z1
+	ADDQ             SI, R13
 
 group2skip06:
 group2store:
@@ -22564,76 +22564,77 @@ group2store:
 
 group2lanes0:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X1
 	VMOVUPS       X4, (CX)
 	VMAXPS        X1, X4, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X1, X2, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X1, X3, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X1, X0, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group2lanes0
 	JMP           next
 
@@ -22643,10 +22644,10 @@ group3:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22683,14 +22684,14 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead4:
-	VMOVUPS      (R9), Y3
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
-	VMOVUPS      (R10), Y4
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
-	VMOVUPS      (R11), Y5
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z5, Z5
-	VMOVUPS      (R12), Y6
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+	VMOVUPS      (R11), Y6
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z3, Z7
@@ -22701,14 +22702,14 @@ group3ahead4:
 	VUNPCKHPD    Z4, Z7, Z4
 	VUNPCKLPD    Z5, Z3, Z7
 	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (R9)(AX*2), Y5
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z5, Z5
-	VMOVUPS      (R10)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z8, Z8
-	VMOVUPS      (R11)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z9, Z9
-	VMOVUPS      (R12)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y5
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z5, Z5
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z9, Z9
+	VMOVUPS      (R11)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z8, Z5, Z11
@@ -22727,55 +22728,55 @@ group3ahead4:
 	VSHUFF32X4       $0xdd, Z11, Z7, Z11
 	VSHUFF32X4       $0x88, Z5, Z3, Z7
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z3, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z3, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z2
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST 4(R13), Z4, Z1
+	VFMADD231PS.BCST 8(R13), Z4, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z3, Z2
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group3step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group3store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y3
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
-	VMOVUPS          -32(R10), Y4
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
-	VMOVUPS          -32(R11), Y5
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z5, Z5
-	VMOVUPS          -32(R12), Y6
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z6, Z6
+	VMOVUPS          -32(R8), Y3
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS          -32(R9), Y4
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS          -32(R10), Y5
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
+	VMOVUPS          -32(R11), Y6
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z3, Z7
@@ -22786,14 +22787,14 @@ group3ahead4:
 	VUNPCKHPD    Z4, Z7, Z4
 	VUNPCKLPD    Z5, Z3, Z7
 	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      -32(R9)(AX*2), Y5
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z5, Z5
-	VMOVUPS      -32(R10)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z8, Z8
-	VMOVUPS      -32(R11)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z9, Z9
-	VMOVUPS      -32(R12)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z5, Z5
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z9, Z9
+	VMOVUPS      -32(R11)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z8, Z5, Z11
@@ -22814,58 +22815,58 @@ group3ahead4:
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
 	CMPQ             CX, $0x07
 	JL               group3skip00
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST 4(R13), Z6, Z1
+	VFMADD231PS.BCST 8(R13), Z6, Z2
+	ADDQ             SI, R13
 
 group3skip00:
 	CMPQ             CX, $0x06
 	JL               group3skip01
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST 4(R13), Z4, Z1
+	VFMADD231PS.BCST 8(R13), Z4, Z2
+	ADDQ             SI, R13
 
 group3skip01:
 	CMPQ             CX, $0x05
 	JL               group3skip02
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	VFMADD231PS.BCST 8(R13), Z7, Z2
+	ADDQ             SI, R13
 
 group3skip02:
 	CMPQ             CX, $0x04
 	JL               group3skip03
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	ADDQ             SI, R13
 
 group3skip03:
 	CMPQ             CX, $0x03
 	JL               group3skip04
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	ADDQ             SI, R13
 
 group3skip04:
 	CMPQ             CX, $0x02
 	JL               group3skip05
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	ADDQ             SI, R13
 
 group3skip05:
 	CMPQ             CX, $0x01
 	JL               group3skip06
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VFMADD231PS.BCST 8(R14), Z3, Z2
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST 4(R13), Z3, Z1
+	VFMADD231PS.BCST 8(R13), Z3, Z2
+	ADDQ             SI, R13
 
 group3skip06:
 group3store:
@@ -22881,76 +22882,77 @@ group3store:
 
 group3lanes0:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group3lanes0
 	JMP           next
 
@@ -22961,10 +22963,10 @@ group4:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23001,14 +23003,14 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	VMOVUPS      (R9), Y4
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
-	VMOVUPS      (R10), Y5
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-	VMOVUPS      (R11), Y6
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z6, Z6
-	VMOVUPS      (R12), Y7
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+	VMOVUPS      (R11), Y7
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z5, Z4, Z8
@@ -23019,14 +23021,14 @@ group4ahead4:
 	VUNPCKHPD    Z5, Z8, Z5
 	VUNPCKLPD    Z6, Z4, Z8
 	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      (R9)(AX*2), Y6
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z6, Z6
-	VMOVUPS      (R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z9, Z9
-	VMOVUPS      (R11)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z10, Z10
-	VMOVUPS      (R12)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z10, Z10
+	VMOVUPS      (R11)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z9, Z6, Z12
@@ -23045,63 +23047,63 @@ group4ahead4:
 	VSHUFF32X4       $0xdd, Z12, Z8, Z12
 	VSHUFF32X4       $0x88, Z6, Z4, Z8
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z4, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z4, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST 12(R13), Z10, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST 4(R13), Z5, Z1
+	VFMADD231PS.BCST 8(R13), Z5, Z2
+	VFMADD231PS.BCST 12(R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z4, Z3
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group4step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group4store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y4
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
-	VMOVUPS          -32(R10), Y5
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
-	VMOVUPS          -32(R11), Y6
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z6, Z6
-	VMOVUPS          -32(R12), Y7
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z7, Z7
+	VMOVUPS          -32(R8), Y4
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS          -32(R9), Y5
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS          -32(R10), Y6
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
+	VMOVUPS          -32(R11), Y7
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z5, Z4, Z8
@@ -23112,14 +23114,14 @@ group4ahead4:
 	VUNPCKHPD    Z5, Z8, Z5
 	VUNPCKLPD    Z6, Z4, Z8
 	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      -32(R9)(AX*2), Y6
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z6, Z6
-	VMOVUPS      -32(R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z9, Z9
-	VMOVUPS      -32(R11)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z10, Z10
-	VMOVUPS      -32(R12)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z11, Z11
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z10, Z10
+	VMOVUPS      -32(R11)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z9, Z6, Z12
@@ -23140,65 +23142,65 @@ group4ahead4:
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
 	CMPQ             CX, $0x07
 	JL               group4skip00
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	VFMADD231PS.BCST 8(R13), Z7, Z2
+	VFMADD231PS.BCST 12(R13), Z7, Z3
+	ADDQ             SI, R13
 
 group4skip00:
 	CMPQ             CX, $0x06
 	JL               group4skip01
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST 4(R13), Z5, Z1
+	VFMADD231PS.BCST 8(R13), Z5, Z2
+	VFMADD231PS.BCST 12(R13), Z5, Z3
+	ADDQ             SI, R13
 
 group4skip01:
 	CMPQ             CX, $0x05
 	JL               group4skip02
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	VFMADD231PS.BCST 12(R13), Z8, Z3
+	ADDQ             SI, R13
 
 group4skip02:
 	CMPQ             CX, $0x04
 	JL               group4skip03
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST 12(R13), Z10, Z3
+	ADDQ             SI, R13
 
 group4skip03:
 	CMPQ             CX, $0x03
 	JL               group4skip04
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST 12(R13), Z9, Z3
+	ADDQ             SI, R13
 
 group4skip04:
 	CMPQ             CX, $0x02
 	JL               group4skip05
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	ADDQ             SI, R13
 
 group4skip05:
 	CMPQ             CX, $0x01
 	JL               group4skip06
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VFMADD231PS.BCST 12(R14), Z4, Z3
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST 4(R13), Z4, Z1
+	VFMADD231PS.BCST 8(R13), Z4, Z2
+	VFMADD231PS.BCST 12(R13), Z4, Z3
+	ADDQ             SI, R13
 
 group4skip06:
 group4store:
@@ -23214,76 +23216,77 @@ group4store:
 
 group4lanes0:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group4lanes0
 	JMP           next
 
@@ -23295,10 +23298,10 @@ group5:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23335,14 +23338,14 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead4:
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-	VMOVUPS      (R11), Y7
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z7, Z7
-	VMOVUPS      (R12), Y8
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+	VMOVUPS      (R11), Y8
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z5, Z9
@@ -23353,14 +23356,14 @@ group5ahead4:
 	VUNPCKHPD    Z6, Z9, Z6
 	VUNPCKLPD    Z7, Z5, Z9
 	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (R9)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z7, Z7
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z10, Z10
-	VMOVUPS      (R11)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z11, Z11
-	VMOVUPS      (R12)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z12, Z12
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z11, Z11
+	VMOVUPS      (R11)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z10, Z7, Z13
@@ -23379,71 +23382,71 @@ group5ahead4:
 	VSHUFF32X4       $0xdd, Z13, Z9, Z13
 	VSHUFF32X4       $0x88, Z7, Z5, Z9
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z5, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z5, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST 16(R13), Z11, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z4
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST 4(R13), Z6, Z1
+	VFMADD231PS.BCST 8(R13), Z6, Z2
+	VFMADD231PS.BCST 12(R13), Z6, Z3
+	VFMADD231PS.BCST 16(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z4
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z5, Z4
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group5step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group5store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y5
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
-	VMOVUPS          -32(R10), Y6
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
-	VMOVUPS          -32(R11), Y7
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z7, Z7
-	VMOVUPS          -32(R12), Y8
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z8, Z8
+	VMOVUPS          -32(R8), Y5
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS          -32(R9), Y6
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS          -32(R10), Y7
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
+	VMOVUPS          -32(R11), Y8
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z5, Z9
@@ -23454,14 +23457,14 @@ group5ahead4:
 	VUNPCKHPD    Z6, Z9, Z6
 	VUNPCKLPD    Z7, Z5, Z9
 	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      -32(R9)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z7, Z7
-	VMOVUPS      -32(R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z10, Z10
-	VMOVUPS      -32(R11)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z11, Z11
-	VMOVUPS      -32(R12)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z12, Z12
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z11, Z11
+	VMOVUPS      -32(R11)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z10, Z7, Z13
@@ -23482,72 +23485,72 @@ group5ahead4:
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
 	CMPQ             CX, $0x07
 	JL               group5skip00
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	VFMADD231PS.BCST 12(R13), Z8, Z3
+	VFMADD231PS.BCST 16(R13), Z8, Z4
+	ADDQ             SI, R13
 
 group5skip00:
 	CMPQ             CX, $0x06
 	JL               group5skip01
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST 4(R13), Z6, Z1
+	VFMADD231PS.BCST 8(R13), Z6, Z2
+	VFMADD231PS.BCST 12(R13), Z6, Z3
+	VFMADD231PS.BCST 16(R13), Z6, Z4
+	ADDQ             SI, R13
 
 group5skip01:
 	CMPQ             CX, $0x05
 	JL               group5skip02
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST 12(R13), Z9, Z3
+	VFMADD231PS.BCST 16(R13), Z9, Z4
+	ADDQ             SI, R13
 
 group5skip02:
 	CMPQ             CX, $0x04
 	JL               group5skip03
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST 16(R13), Z11, Z4
+	ADDQ             SI, R13
 
 group5skip03:
 	CMPQ             CX, $0x03
 	JL               group5skip04
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST 12(R13), Z10, Z3
+	VFMADD231PS.BCST 16(R13), Z10, Z4
+	ADDQ             SI, R13
 
 group5skip04:
 	CMPQ             CX, $0x02
 	JL               group5skip05
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	ADDQ             SI, R13
 
 group5skip05:
 	CMPQ             CX, $0x01
 	JL               group5skip06
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VFMADD231PS.BCST 16(R14), Z5, Z4
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST 4(R13), Z5, Z1
+	VFMADD231PS.BCST 8(R13), Z5, Z2
+	VFMADD231PS.BCST 12(R13), Z5, Z3
+	VFMADD231PS.BCST 16(R13), Z5, Z4
+	ADDQ             SI, R13
 
 group5skip06:
 group5store:
@@ -23561,71 +23564,72 @@ group5store:
 	VUNPCKLPD     Z2, Z0, Z5
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z5, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z5, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z5, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
+	ADDQ          $0x04, DI
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z4, Z4, Z0
@@ -23639,76 +23643,77 @@ group5store:
 
 group5lanes4:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group5lanes4
 	JMP           next
 
@@ -23721,10 +23726,10 @@ group6:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23761,14 +23766,14 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead4:
-	VMOVUPS      (R9), Y6
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
-	VMOVUPS      (R10), Y7
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
-	VMOVUPS      (R11), Y8
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z8, Z8
-	VMOVUPS      (R12), Y9
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+	VMOVUPS      (R11), Y9
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z7, Z6, Z10
@@ -23779,14 +23784,14 @@ group6ahead4:
 	VUNPCKHPD    Z7, Z10, Z7
 	VUNPCKLPD    Z8, Z6, Z10
 	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      (R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z8, Z8
-	VMOVUPS      (R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z11, Z11
-	VMOVUPS      (R11)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z12, Z12
-	VMOVUPS      (R12)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z13, Z13
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z12, Z12
+	VMOVUPS      (R11)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z13, Z13
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z11, Z8, Z14
@@ -23805,79 +23810,79 @@ group6ahead4:
 	VSHUFF32X4       $0xdd, Z14, Z10, Z14
 	VSHUFF32X4       $0x88, Z8, Z6, Z10
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z1
-	VFMADD231PS.BCST 8(R14), Z14, Z2
-	VFMADD231PS.BCST 12(R14), Z14, Z3
-	VFMADD231PS.BCST 16(R14), Z14, Z4
-	VFMADD231PS.BCST 20(R14), Z14, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z6, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z6, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	VFMADD231PS.BCST 20(R13), Z12, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	VFMADD231PS.BCST 8(R13), Z7, Z2
+	VFMADD231PS.BCST 12(R13), Z7, Z3
+	VFMADD231PS.BCST 16(R13), Z7, Z4
+	VFMADD231PS.BCST 20(R13), Z7, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST 20(R13), Z13, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z14, Z0
+	VFMADD231PS.BCST 4(R13), Z14, Z1
+	VFMADD231PS.BCST 8(R13), Z14, Z2
+	VFMADD231PS.BCST 12(R13), Z14, Z3
+	VFMADD231PS.BCST 16(R13), Z14, Z4
+	VFMADD231PS.BCST 20(R13), Z14, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z6, Z5
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group6step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group6store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y6
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
-	VMOVUPS          -32(R10), Y7
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
-	VMOVUPS          -32(R11), Y8
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z8, Z8
-	VMOVUPS          -32(R12), Y9
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z9, Z9
+	VMOVUPS          -32(R8), Y6
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS          -32(R9), Y7
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS          -32(R10), Y8
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
+	VMOVUPS          -32(R11), Y9
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z7, Z6, Z10
@@ -23888,14 +23893,14 @@ group6ahead4:
 	VUNPCKHPD    Z7, Z10, Z7
 	VUNPCKLPD    Z8, Z6, Z10
 	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      -32(R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z8, Z8
-	VMOVUPS      -32(R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z11, Z11
-	VMOVUPS      -32(R11)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z12, Z12
-	VMOVUPS      -32(R12)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z13, Z13
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z12, Z12
+	VMOVUPS      -32(R11)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z13, Z13
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z11, Z8, Z14
@@ -23916,79 +23921,79 @@ group6ahead4:
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
 	CMPQ             CX, $0x07
 	JL               group6skip00
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST 12(R13), Z9, Z3
+	VFMADD231PS.BCST 16(R13), Z9, Z4
+	VFMADD231PS.BCST 20(R13), Z9, Z5
+	ADDQ             SI, R13
 
 group6skip00:
 	CMPQ             CX, $0x06
 	JL               group6skip01
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	VFMADD231PS.BCST 8(R13), Z7, Z2
+	VFMADD231PS.BCST 12(R13), Z7, Z3
+	VFMADD231PS.BCST 16(R13), Z7, Z4
+	VFMADD231PS.BCST 20(R13), Z7, Z5
+	ADDQ             SI, R13
 
 group6skip01:
 	CMPQ             CX, $0x05
 	JL               group6skip02
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VFMADD231PS.BCST 20(R14), Z10, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST 12(R13), Z10, Z3
+	VFMADD231PS.BCST 16(R13), Z10, Z4
+	VFMADD231PS.BCST 20(R13), Z10, Z5
+	ADDQ             SI, R13
 
 group6skip02:
 	CMPQ             CX, $0x04
 	JL               group6skip03
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	VFMADD231PS.BCST 20(R13), Z12, Z5
+	ADDQ             SI, R13
 
 group6skip03:
 	CMPQ             CX, $0x03
 	JL               group6skip04
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST 16(R13), Z11, Z4
+	VFMADD231PS.BCST 20(R13), Z11, Z5
+	ADDQ             SI, R13
 
 group6skip04:
 	CMPQ             CX, $0x02
 	JL               group6skip05
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST 20(R13), Z13, Z5
+	ADDQ             SI, R13
 
 group6skip05:
 	CMPQ             CX, $0x01
 	JL               group6skip06
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VFMADD231PS.BCST 20(R14), Z6, Z5
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST 4(R13), Z6, Z1
+	VFMADD231PS.BCST 8(R13), Z6, Z2
+	VFMADD231PS.BCST 12(R13), Z6, Z3
+	VFMADD231PS.BCST 16(R13), Z6, Z4
+	VFMADD231PS.BCST 20(R13), Z6, Z5
+	ADDQ             SI, R13
 
 group6skip06:
 group6store:
@@ -24002,71 +24007,72 @@ group6store:
 	VUNPCKLPD     Z2, Z0, Z6
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z6, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z6, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z6, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
+	ADDQ          $0x04, DI
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -24080,76 +24086,77 @@ group6store:
 
 group6lanes4:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group6lanes4
 	JMP           next
 
@@ -24163,10 +24170,10 @@ group7:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -24203,14 +24210,14 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead4:
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-	VMOVUPS      (R11), Y9
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z9, Z9
-	VMOVUPS      (R12), Y10
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z10, Z10
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+	VMOVUPS      (R11), Y10
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z8, Z7, Z11
@@ -24221,14 +24228,14 @@ group7ahead4:
 	VUNPCKHPD    Z8, Z11, Z8
 	VUNPCKLPD    Z9, Z7, Z11
 	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z12, Z12
-	VMOVUPS      (R11)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z13, Z13
-	VMOVUPS      (R12)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z14, Z14
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z13, Z13
+	VMOVUPS      (R11)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z14, Z14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z12, Z9, Z15
@@ -24247,87 +24254,87 @@ group7ahead4:
 	VSHUFF32X4       $0xdd, Z15, Z11, Z15
 	VSHUFF32X4       $0x88, Z9, Z7, Z11
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST 24(R14), Z13, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z1
-	VFMADD231PS.BCST 8(R14), Z14, Z2
-	VFMADD231PS.BCST 12(R14), Z14, Z3
-	VFMADD231PS.BCST 16(R14), Z14, Z4
-	VFMADD231PS.BCST 20(R14), Z14, Z5
-	VFMADD231PS.BCST 24(R14), Z14, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z12, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z12, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z12, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z12, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z12, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z12, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z12, Z6
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z15, Z0
-	VFMADD231PS.BCST 4(R14), Z15, Z1
-	VFMADD231PS.BCST 8(R14), Z15, Z2
-	VFMADD231PS.BCST 12(R14), Z15, Z3
-	VFMADD231PS.BCST 16(R14), Z15, Z4
-	VFMADD231PS.BCST 20(R14), Z15, Z5
-	VFMADD231PS.BCST 24(R14), Z15, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z7, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST 20(R13), Z13, Z5
+	VFMADD231PS.BCST 24(R13), Z13, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z6
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	VFMADD231PS.BCST 12(R13), Z8, Z3
+	VFMADD231PS.BCST 16(R13), Z8, Z4
+	VFMADD231PS.BCST 20(R13), Z8, Z5
+	VFMADD231PS.BCST 24(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z6
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z14, Z0
+	VFMADD231PS.BCST 4(R13), Z14, Z1
+	VFMADD231PS.BCST 8(R13), Z14, Z2
+	VFMADD231PS.BCST 12(R13), Z14, Z3
+	VFMADD231PS.BCST 16(R13), Z14, Z4
+	VFMADD231PS.BCST 20(R13), Z14, Z5
+	VFMADD231PS.BCST 24(R13), Z14, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z6
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z15, Z0
+	VFMADD231PS.BCST 4(R13), Z15, Z1
+	VFMADD231PS.BCST 8(R13), Z15, Z2
+	VFMADD231PS.BCST 12(R13), Z15, Z3
+	VFMADD231PS.BCST 16(R13), Z15, Z4
+	VFMADD231PS.BCST 20(R13), Z15, Z5
+	VFMADD231PS.BCST 24(R13), Z15, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z7, Z6
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group7step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group7store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y7
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
-	VMOVUPS          -32(R10), Y8
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
-	VMOVUPS          -32(R11), Y9
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z9, Z9
-	VMOVUPS          -32(R12), Y10
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z10, Z10
+	VMOVUPS          -32(R8), Y7
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS          -32(R9), Y8
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS          -32(R10), Y9
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
+	VMOVUPS          -32(R11), Y10
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z8, Z7, Z11
@@ -24338,14 +24345,14 @@ group7ahead4:
 	VUNPCKHPD    Z8, Z11, Z8
 	VUNPCKLPD    Z9, Z7, Z11
 	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      -32(R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z9, Z9
-	VMOVUPS      -32(R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z12, Z12
-	VMOVUPS      -32(R11)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z13, Z13
-	VMOVUPS      -32(R12)(AX*2), Y14
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z14, Z14
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z13, Z13
+	VMOVUPS      -32(R11)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z14, Z14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z12, Z9, Z15
@@ -24366,86 +24373,86 @@ group7ahead4:
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
 	CMPQ             CX, $0x07
 	JL               group7skip00
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VFMADD231PS.BCST 20(R14), Z10, Z5
-	VFMADD231PS.BCST 24(R14), Z10, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST 4(R13), Z10, Z1
+	VFMADD231PS.BCST 8(R13), Z10, Z2
+	VFMADD231PS.BCST 12(R13), Z10, Z3
+	VFMADD231PS.BCST 16(R13), Z10, Z4
+	VFMADD231PS.BCST 20(R13), Z10, Z5
+	VFMADD231PS.BCST 24(R13), Z10, Z6
+	ADDQ             SI, R13
 
 group7skip00:
 	CMPQ             CX, $0x06
 	JL               group7skip01
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	VFMADD231PS.BCST 12(R13), Z8, Z3
+	VFMADD231PS.BCST 16(R13), Z8, Z4
+	VFMADD231PS.BCST 20(R13), Z8, Z5
+	VFMADD231PS.BCST 24(R13), Z8, Z6
+	ADDQ             SI, R13
 
 group7skip01:
 	CMPQ             CX, $0x05
 	JL               group7skip02
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VFMADD231PS.BCST 24(R14), Z11, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST 16(R13), Z11, Z4
+	VFMADD231PS.BCST 20(R13), Z11, Z5
+	VFMADD231PS.BCST 24(R13), Z11, Z6
+	ADDQ             SI, R13
 
 group7skip02:
 	CMPQ             CX, $0x04
 	JL               group7skip03
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST 24(R14), Z13, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST 20(R13), Z13, Z5
+	VFMADD231PS.BCST 24(R13), Z13, Z6
+	ADDQ             SI, R13
 
 group7skip03:
 	CMPQ             CX, $0x03
 	JL               group7skip04
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	VFMADD231PS.BCST 24(R14), Z12, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	VFMADD231PS.BCST 20(R13), Z12, Z5
+	VFMADD231PS.BCST 24(R13), Z12, Z6
+	ADDQ             SI, R13
 
 group7skip04:
 	CMPQ             CX, $0x02
 	JL               group7skip05
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z1
-	VFMADD231PS.BCST 8(R14), Z14, Z2
-	VFMADD231PS.BCST 12(R14), Z14, Z3
-	VFMADD231PS.BCST 16(R14), Z14, Z4
-	VFMADD231PS.BCST 20(R14), Z14, Z5
-	VFMADD231PS.BCST 24(R14), Z14, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z14, Z0
+	VFMADD231PS.BCST 4(R13), Z14, Z1
+	VFMADD231PS.BCST 8(R13), Z14, Z2
+	VFMADD231PS.BCST 12(R13), Z14, Z3
+	VFMADD231PS.BCST 16(R13), Z14, Z4
+	VFMADD231PS.BCST 20(R13), Z14, Z5
+	VFMADD231PS.BCST 24(R13), Z14, Z6
+	ADDQ             SI, R13
 
 group7skip05:
 	CMPQ             CX, $0x01
 	JL               group7skip06
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VFMADD231PS.BCST 24(R14), Z7, Z6
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST 4(R13), Z7, Z1
+	VFMADD231PS.BCST 8(R13), Z7, Z2
+	VFMADD231PS.BCST 12(R13), Z7, Z3
+	VFMADD231PS.BCST 16(R13), Z7, Z4
+	VFMADD231PS.BCST 20(R13), Z7, Z5
+	VFMADD231PS.BCST 24(R13), Z7, Z6
+	ADDQ             SI, R13
 
 group7skip06:
 group7store:
@@ -24459,71 +24466,72 @@ group7store:
 	VUNPCKLPD     Z2, Z0, Z7
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z7, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z7, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z7, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
+	ADDQ          $0x04, DI
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -24537,76 +24545,77 @@ group7store:
 
 group7lanes4:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group7lanes4
 	JMP           next
 
@@ -24621,10 +24630,10 @@ group8:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	LEAQ    (CX)(DI*4), R13
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R9)(CX*4), CX
+	LEAQ    (R8)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -24661,14 +24670,14 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	VMOVUPS      (R9), Y8
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
-	VMOVUPS      (R10), Y9
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
-	VMOVUPS      (R11), Y10
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z10, Z10
-	VMOVUPS      (R12), Y11
-	VINSERTF64X4 $0x01, (R12)(AX*1), Z11, Z11
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+	VMOVUPS      (R11), Y11
+	VINSERTF64X4 $0x01, (R11)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z9, Z8, Z12
@@ -24679,14 +24688,14 @@ group8ahead4:
 	VUNPCKHPD    Z9, Z12, Z9
 	VUNPCKLPD    Z10, Z8, Z12
 	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z10, Z10
-	VMOVUPS      (R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z13, Z13
-	VMOVUPS      (R11)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R11)(R13*1), Z14, Z14
-	VMOVUPS      (R12)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R12)(R13*1), Z15, Z15
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z14, Z14
+	VMOVUPS      (R11)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R11)(R12*1), Z15, Z15
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z13, Z10, Z16
@@ -24705,95 +24714,95 @@ group8ahead4:
 	VSHUFF32X4       $0xdd, Z16, Z12, Z16
 	VSHUFF32X4       $0x88, Z10, Z8, Z12
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z1
-	VFMADD231PS.BCST 8(R14), Z14, Z2
-	VFMADD231PS.BCST 12(R14), Z14, Z3
-	VFMADD231PS.BCST 16(R14), Z14, Z4
-	VFMADD231PS.BCST 20(R14), Z14, Z5
-	VFMADD231PS.BCST 24(R14), Z14, Z6
-	VFMADD231PS.BCST 28(R14), Z14, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z12, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z12, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z12, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z12, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z12, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z12, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z12, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z12, Z7
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z15, Z0
-	VFMADD231PS.BCST 4(R14), Z15, Z1
-	VFMADD231PS.BCST 8(R14), Z15, Z2
-	VFMADD231PS.BCST 12(R14), Z15, Z3
-	VFMADD231PS.BCST 16(R14), Z15, Z4
-	VFMADD231PS.BCST 20(R14), Z15, Z5
-	VFMADD231PS.BCST 24(R14), Z15, Z6
-	VFMADD231PS.BCST 28(R14), Z15, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z13, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z13, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z13, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z13, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z13, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z13, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z13, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z13, Z7
-	LEAQ             (R14)(DI*2), R14
-	VFMADD231PS.BCST (R14), Z16, Z0
-	VFMADD231PS.BCST 4(R14), Z16, Z1
-	VFMADD231PS.BCST 8(R14), Z16, Z2
-	VFMADD231PS.BCST 12(R14), Z16, Z3
-	VFMADD231PS.BCST 16(R14), Z16, Z4
-	VFMADD231PS.BCST 20(R14), Z16, Z5
-	VFMADD231PS.BCST 24(R14), Z16, Z6
-	VFMADD231PS.BCST 28(R14), Z16, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z8, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z8, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R13), Z14, Z0
+	VFMADD231PS.BCST 4(R13), Z14, Z1
+	VFMADD231PS.BCST 8(R13), Z14, Z2
+	VFMADD231PS.BCST 12(R13), Z14, Z3
+	VFMADD231PS.BCST 16(R13), Z14, Z4
+	VFMADD231PS.BCST 20(R13), Z14, Z5
+	VFMADD231PS.BCST 24(R13), Z14, Z6
+	VFMADD231PS.BCST 28(R13), Z14, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R13)(SI*1), Z11, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST 12(R13), Z9, Z3
+	VFMADD231PS.BCST 16(R13), Z9, Z4
+	VFMADD231PS.BCST 20(R13), Z9, Z5
+	VFMADD231PS.BCST 24(R13), Z9, Z6
+	VFMADD231PS.BCST 28(R13), Z9, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z15, Z0
+	VFMADD231PS.BCST 4(R13), Z15, Z1
+	VFMADD231PS.BCST 8(R13), Z15, Z2
+	VFMADD231PS.BCST 12(R13), Z15, Z3
+	VFMADD231PS.BCST 16(R13), Z15, Z4
+	VFMADD231PS.BCST 20(R13), Z15, Z5
+	VFMADD231PS.BCST 24(R13), Z15, Z6
+	VFMADD231PS.BCST 28(R13), Z15, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R13)(SI*1), Z13, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z16, Z0
+	VFMADD231PS.BCST 4(R13), Z16, Z1
+	VFMADD231PS.BCST 8(R13), Z16, Z2
+	VFMADD231PS.BCST 12(R13), Z16, Z3
+	VFMADD231PS.BCST 16(R13), Z16, Z4
+	VFMADD231PS.BCST 20(R13), Z16, Z5
+	VFMADD231PS.BCST 24(R13), Z16, Z6
+	VFMADD231PS.BCST 28(R13), Z16, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R13)(SI*1), Z8, Z7
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	ADDQ             $0x20, R11
-	ADDQ             $0x20, R12
-	CMPQ             R9, k_len+32(FP)
+	CMPQ             R8, k_len+32(FP)
 	JNE              group8step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group8store
+	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
 	LEAQ             (R11)(CX*4), R11
-	LEAQ             (R12)(CX*4), R12
-	VMOVUPS          -32(R9), Y8
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
-	VMOVUPS          -32(R10), Y9
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
-	VMOVUPS          -32(R11), Y10
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z10, Z10
-	VMOVUPS          -32(R12), Y11
-	VINSERTF64X4     $0x01, -32(R12)(AX*1), Z11, Z11
+	VMOVUPS          -32(R8), Y8
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS          -32(R9), Y9
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS          -32(R10), Y10
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z10, Z10
+	VMOVUPS          -32(R11), Y11
+	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z9, Z8, Z12
@@ -24804,14 +24813,14 @@ group8ahead4:
 	VUNPCKHPD    Z9, Z12, Z9
 	VUNPCKLPD    Z10, Z8, Z12
 	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      -32(R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z10, Z10
-	VMOVUPS      -32(R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z13, Z13
-	VMOVUPS      -32(R11)(AX*2), Y14
-	VINSERTF64X4 $0x01, -32(R11)(R13*1), Z14, Z14
-	VMOVUPS      -32(R12)(AX*2), Y15
-	VINSERTF64X4 $0x01, -32(R12)(R13*1), Z15, Z15
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z14, Z14
+	VMOVUPS      -32(R11)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z15, Z15
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z13, Z10, Z16
@@ -24832,93 +24841,93 @@ group8ahead4:
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
 	CMPQ             CX, $0x07
 	JL               group8skip00
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VFMADD231PS.BCST 24(R14), Z11, Z6
-	VFMADD231PS.BCST 28(R14), Z11, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST 4(R13), Z11, Z1
+	VFMADD231PS.BCST 8(R13), Z11, Z2
+	VFMADD231PS.BCST 12(R13), Z11, Z3
+	VFMADD231PS.BCST 16(R13), Z11, Z4
+	VFMADD231PS.BCST 20(R13), Z11, Z5
+	VFMADD231PS.BCST 24(R13), Z11, Z6
+	VFMADD231PS.BCST 28(R13), Z11, Z7
+	ADDQ             SI, R13
 
 group8skip00:
 	CMPQ             CX, $0x06
 	JL               group8skip01
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST 4(R13), Z9, Z1
+	VFMADD231PS.BCST 8(R13), Z9, Z2
+	VFMADD231PS.BCST 12(R13), Z9, Z3
+	VFMADD231PS.BCST 16(R13), Z9, Z4
+	VFMADD231PS.BCST 20(R13), Z9, Z5
+	VFMADD231PS.BCST 24(R13), Z9, Z6
+	VFMADD231PS.BCST 28(R13), Z9, Z7
+	ADDQ             SI, R13
 
 group8skip01:
 	CMPQ             CX, $0x05
 	JL               group8skip02
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	VFMADD231PS.BCST 24(R14), Z12, Z6
-	VFMADD231PS.BCST 28(R14), Z12, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST 4(R13), Z12, Z1
+	VFMADD231PS.BCST 8(R13), Z12, Z2
+	VFMADD231PS.BCST 12(R13), Z12, Z3
+	VFMADD231PS.BCST 16(R13), Z12, Z4
+	VFMADD231PS.BCST 20(R13), Z12, Z5
+	VFMADD231PS.BCST 24(R13), Z12, Z6
+	VFMADD231PS.BCST 28(R13), Z12, Z7
+	ADDQ             SI, R13
 
 group8skip02:
 	CMPQ             CX, $0x04
 	JL               group8skip03
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z1
-	VFMADD231PS.BCST 8(R14), Z14, Z2
-	VFMADD231PS.BCST 12(R14), Z14, Z3
-	VFMADD231PS.BCST 16(R14), Z14, Z4
-	VFMADD231PS.BCST 20(R14), Z14, Z5
-	VFMADD231PS.BCST 24(R14), Z14, Z6
-	VFMADD231PS.BCST 28(R14), Z14, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z14, Z0
+	VFMADD231PS.BCST 4(R13), Z14, Z1
+	VFMADD231PS.BCST 8(R13), Z14, Z2
+	VFMADD231PS.BCST 12(R13), Z14, Z3
+	VFMADD231PS.BCST 16(R13), Z14, Z4
+	VFMADD231PS.BCST 20(R13), Z14, Z5
+	VFMADD231PS.BCST 24(R13), Z14, Z6
+	VFMADD231PS.BCST 28(R13), Z14, Z7
+	ADDQ             SI, R13
 
 group8skip03:
 	CMPQ             CX, $0x03
 	JL               group8skip04
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST 24(R14), Z13, Z6
-	VFMADD231PS.BCST 28(R14), Z13, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z13, Z0
+	VFMADD231PS.BCST 4(R13), Z13, Z1
+	VFMADD231PS.BCST 8(R13), Z13, Z2
+	VFMADD231PS.BCST 12(R13), Z13, Z3
+	VFMADD231PS.BCST 16(R13), Z13, Z4
+	VFMADD231PS.BCST 20(R13), Z13, Z5
+	VFMADD231PS.BCST 24(R13), Z13, Z6
+	VFMADD231PS.BCST 28(R13), Z13, Z7
+	ADDQ             SI, R13
 
 group8skip04:
 	CMPQ             CX, $0x02
 	JL               group8skip05
-	VFMADD231PS.BCST (R14), Z15, Z0
-	VFMADD231PS.BCST 4(R14), Z15, Z1
-	VFMADD231PS.BCST 8(R14), Z15, Z2
-	VFMADD231PS.BCST 12(R14), Z15, Z3
-	VFMADD231PS.BCST 16(R14), Z15, Z4
-	VFMADD231PS.BCST 20(R14), Z15, Z5
-	VFMADD231PS.BCST 24(R14), Z15, Z6
-	VFMADD231PS.BCST 28(R14), Z15, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z15, Z0
+	VFMADD231PS.BCST 4(R13), Z15, Z1
+	VFMADD231PS.BCST 8(R13), Z15, Z2
+	VFMADD231PS.BCST 12(R13), Z15, Z3
+	VFMADD231PS.BCST 16(R13), Z15, Z4
+	VFMADD231PS.BCST 20(R13), Z15, Z5
+	VFMADD231PS.BCST 24(R13), Z15, Z6
+	VFMADD231PS.BCST 28(R13), Z15, Z7
+	ADDQ             SI, R13
 
 group8skip05:
 	CMPQ             CX, $0x01
 	JL               group8skip06
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VFMADD231PS.BCST 28(R14), Z8, Z7
-	ADDQ             DI, R14
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST 4(R13), Z8, Z1
+	VFMADD231PS.BCST 8(R13), Z8, Z2
+	VFMADD231PS.BCST 12(R13), Z8, Z3
+	VFMADD231PS.BCST 16(R13), Z8, Z4
+	VFMADD231PS.BCST 20(R13), Z8, Z5
+	VFMADD231PS.BCST 24(R13), Z8, Z6
+	VFMADD231PS.BCST 28(R13), Z8, Z7
+	ADDQ             SI, R13
 
 group8skip06:
 group8store:
@@ -24932,71 +24941,72 @@ group8store:
 	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z8, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z8, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z8, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, R8
+	ADDQ          $0x04, DI
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -25010,94 +25020,95 @@ group8store:
 
 group8lanes4:
 	MOVQ          max_base+104(FP), BX
-	LEAQ          (SI)(R8*4), CX
-	LEAQ          (BX)(R8*4), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+80(FP)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
 	JL            next
-	MOVQ          R8, CX
+	MOVQ          DI, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group8lanes4
 
 next:
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
+	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
 	SUBQ CX, R11
-	SUBQ CX, R12
-	CMPQ R8, n+80(FP)
+	CMPQ DI, n+80(FP)
 	JL   group
+	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
 	LEAQ (R11)(AX*4), R11
-	LEAQ (R12)(AX*4), R12
-	MOVQ DI, CX
+	MOVQ SI, CX
 	SHLQ $0x04, CX
-	ADDQ CX, SI
+	ADDQ CX, s_base+0(FP)
 	LEAQ (AX)(AX*1), CX
 	ADDQ CX, CX
 	ADDQ CX, next_base+128(FP)
@@ -25141,27 +25152,28 @@ rows:
 	SHLQ $0x02, R8
 
 turn:
-	MOVQ m+104(FP), R12
-	CMPQ R12, $0x10
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x10
 	JLE  short
-	MOVQ $+16, R12
+	MOVQ $+16, CX
 
 short:
+	MOVQ CX, v_len+40(FP)
 	MOVQ next_base+128(FP), CX
 	MOVQ next_len+136(FP), BX
 	MOVQ dv+112(FP), R9
-	MOVQ R9, R14
-	XORQ R13, R13
+	MOVQ R9, R13
+	XORQ R12, R12
 
 line:
-	SUBQ $0x10, R14
+	SUBQ $0x10, R13
 	JL   lineend
-	XORQ R15, R15
+	XORQ R14, R14
 
 	// A group of queries, the largest there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
-	SUBQ R15, R9
+	SUBQ R14, R9
 	CMPQ R9, $0x08
 	JGE  linegroup8
 	CMPQ R9, $0x07
@@ -25184,15 +25196,15 @@ linegroup:
 	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	IMULQ   R15, R10
+	IMULQ   R14, R10
 	ADDQ    R10, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 
 linegroup1zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup1last
 	PCALIGN $0x40
@@ -25232,11 +25244,11 @@ linegroup1store:
 	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	IMULQ   R15, R10
+	IMULQ   R14, R10
 	ADDQ    R10, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
-	ADDQ    $0x01, R15
+	ADDQ    $0x01, R14
 	JMP     linenext
 
 	// 16 columns of 2 queries.
@@ -25249,17 +25261,17 @@ linegroup2:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
 
 linegroup2zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup2last
 	PCALIGN $0x40
@@ -25303,13 +25315,13 @@ linegroup2store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
-	ADDQ    $0x02, R15
+	ADDQ    $0x02, R14
 	JMP     linenext
 
 	// 16 columns of 3 queries.
@@ -25323,9 +25335,9 @@ linegroup3:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25333,9 +25345,9 @@ linegroup3:
 	VMOVUPS (R9), Z2
 
 linegroup3zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup3last
 	PCALIGN $0x40
@@ -25382,15 +25394,15 @@ linegroup3store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z2, (R9)
-	ADDQ    $0x03, R15
+	ADDQ    $0x03, R14
 	JMP     linenext
 
 	// 16 columns of 4 queries.
@@ -25405,9 +25417,9 @@ linegroup4:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25417,9 +25429,9 @@ linegroup4:
 	VMOVUPS (R9), Z3
 
 linegroup4zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup4last
 	PCALIGN $0x40
@@ -25469,9 +25481,9 @@ linegroup4store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
@@ -25479,7 +25491,7 @@ linegroup4store:
 	VMOVUPS Z2, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z3, (R9)
-	ADDQ    $0x04, R15
+	ADDQ    $0x04, R14
 	JMP     linenext
 
 	// 16 columns of 5 queries.
@@ -25495,9 +25507,9 @@ linegroup5:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25509,9 +25521,9 @@ linegroup5:
 	VMOVUPS (R9), Z4
 
 linegroup5zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup5last
 	PCALIGN $0x40
@@ -25564,9 +25576,9 @@ linegroup5store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
@@ -25576,7 +25588,7 @@ linegroup5store:
 	VMOVUPS Z3, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z4, (R9)
-	ADDQ    $0x05, R15
+	ADDQ    $0x05, R14
 	JMP     linenext
 
 	// 16 columns of 6 queries.
@@ -25593,9 +25605,9 @@ linegroup6:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25609,9 +25621,9 @@ linegroup6:
 	VMOVUPS (R9), Z5
 
 linegroup6zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup6last
 	PCALIGN $0x40
@@ -25667,9 +25679,9 @@ linegroup6store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
@@ -25681,7 +25693,7 @@ linegroup6store:
 	VMOVUPS Z4, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z5, (R9)
-	ADDQ    $0x06, R15
+	ADDQ    $0x06, R14
 	JMP     linenext
 
 	// 16 columns of 7 queries.
@@ -25699,9 +25711,9 @@ linegroup7:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25717,9 +25729,9 @@ linegroup7:
 	VMOVUPS (R9), Z6
 
 linegroup7zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup7last
 	PCALIGN $0x40
@@ -25778,9 +25790,9 @@ linegroup7store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
@@ -25794,7 +25806,7 @@ linegroup7store:
 	VMOVUPS Z5, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z6, (R9)
-	ADDQ    $0x07, R15
+	ADDQ    $0x07, R14
 	JMP     linenext
 
 	// 16 columns of 8 queries.
@@ -25813,9 +25825,9 @@ linegroup8:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
@@ -25833,9 +25845,9 @@ linegroup8:
 	VMOVUPS (R9), Z7
 
 linegroup8zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      linegroup8last
 	PCALIGN $0x40
@@ -25897,9 +25909,9 @@ linegroup8store:
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
-	IMULQ   R15, R11
+	IMULQ   R14, R11
 	ADDQ    R11, R9
-	ADDQ    R13, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z1, (R9)
@@ -25915,26 +25927,26 @@ linegroup8store:
 	VMOVUPS Z6, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Z7, (R9)
-	ADDQ    $0x08, R15
+	ADDQ    $0x08, R14
 
 linenext:
-	CMPQ R15, n+96(FP)
+	CMPQ R14, n+96(FP)
 	JL   linegroup
-	ADDQ $0x40, R13
+	ADDQ $0x10, R12
 	JMP  line
 
 lineend:
-	ADDQ $0x10, R14
+	ADDQ $0x10, R13
 
 four:
-	SUBQ $0x04, R14
+	SUBQ $0x04, R13
 	JL   fourend
-	XORQ R15, R15
+	XORQ R14, R14
 
 	// A group of queries, the largest there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
-	SUBQ R15, CX
+	SUBQ R14, CX
 	CMPQ CX, $0x08
 	JGE  fourgroup8
 	CMPQ CX, $0x07
@@ -25957,15 +25969,15 @@ fourgroup:
 	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	IMULQ   R15, BX
+	IMULQ   R14, BX
 	ADDQ    BX, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 
 fourgroup1zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup1last
 	PCALIGN $0x40
@@ -25997,11 +26009,11 @@ fourgroup1store:
 	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	IMULQ   R15, BX
+	IMULQ   R14, BX
 	ADDQ    BX, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
-	ADDQ    $0x01, R15
+	ADDQ    $0x01, R14
 	JMP     fournext
 
 	// 4 columns of 2 queries.
@@ -26014,17 +26026,17 @@ fourgroup2:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
 
 fourgroup2zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup2last
 	PCALIGN $0x40
@@ -26063,13 +26075,13 @@ fourgroup2store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
-	ADDQ    $0x02, R15
+	ADDQ    $0x02, R14
 	JMP     fournext
 
 	// 4 columns of 3 queries.
@@ -26083,9 +26095,9 @@ fourgroup3:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26093,9 +26105,9 @@ fourgroup3:
 	VMOVUPS (CX), X2
 
 fourgroup3zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup3last
 	PCALIGN $0x40
@@ -26140,15 +26152,15 @@ fourgroup3store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X2, (CX)
-	ADDQ    $0x03, R15
+	ADDQ    $0x03, R14
 	JMP     fournext
 
 	// 4 columns of 4 queries.
@@ -26163,9 +26175,9 @@ fourgroup4:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26175,9 +26187,9 @@ fourgroup4:
 	VMOVUPS (CX), X3
 
 fourgroup4zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup4last
 	PCALIGN $0x40
@@ -26228,9 +26240,9 @@ fourgroup4store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
@@ -26238,7 +26250,7 @@ fourgroup4store:
 	VMOVUPS X2, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X3, (CX)
-	ADDQ    $0x04, R15
+	ADDQ    $0x04, R14
 	JMP     fournext
 
 	// 4 columns of 5 queries.
@@ -26254,9 +26266,9 @@ fourgroup5:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26268,9 +26280,9 @@ fourgroup5:
 	VMOVUPS (CX), X4
 
 fourgroup5zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup5last
 	PCALIGN $0x40
@@ -26327,9 +26339,9 @@ fourgroup5store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
@@ -26339,7 +26351,7 @@ fourgroup5store:
 	VMOVUPS X3, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X4, (CX)
-	ADDQ    $0x05, R15
+	ADDQ    $0x05, R14
 	JMP     fournext
 
 	// 4 columns of 6 queries.
@@ -26356,9 +26368,9 @@ fourgroup6:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26372,9 +26384,9 @@ fourgroup6:
 	VMOVUPS (CX), X5
 
 fourgroup6zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup6last
 	PCALIGN $0x40
@@ -26437,9 +26449,9 @@ fourgroup6store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
@@ -26451,7 +26463,7 @@ fourgroup6store:
 	VMOVUPS X4, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X5, (CX)
-	ADDQ    $0x06, R15
+	ADDQ    $0x06, R14
 	JMP     fournext
 
 	// 4 columns of 7 queries.
@@ -26469,9 +26481,9 @@ fourgroup7:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26487,9 +26499,9 @@ fourgroup7:
 	VMOVUPS (CX), X6
 
 fourgroup7zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup7last
 	PCALIGN $0x40
@@ -26558,9 +26570,9 @@ fourgroup7store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
@@ -26574,7 +26586,7 @@ fourgroup7store:
 	VMOVUPS X5, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X6, (CX)
-	ADDQ    $0x07, R15
+	ADDQ    $0x07, R14
 	JMP     fournext
 
 	// 4 columns of 8 queries.
@@ -26593,9 +26605,9 @@ fourgroup8:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
 	ADDQ    BX, CX
 	VMOVUPS (CX), X1
@@ -26613,9 +26625,9 @@ fourgroup8:
 	VMOVUPS (CX), X7
 
 fourgroup8zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      fourgroup8last
 	PCALIGN $0x40
@@ -26690,9 +26702,9 @@ fourgroup8store:
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
 	MOVQ    BX, R9
-	IMULQ   R15, R9
+	IMULQ   R14, R9
 	ADDQ    R9, CX
-	ADDQ    R13, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
@@ -26708,26 +26720,26 @@ fourgroup8store:
 	VMOVUPS X6, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X7, (CX)
-	ADDQ    $0x08, R15
+	ADDQ    $0x08, R14
 
 fournext:
-	CMPQ R15, n+96(FP)
+	CMPQ R14, n+96(FP)
 	JL   fourgroup
-	ADDQ $0x10, R13
+	ADDQ $0x04, R12
 	JMP  four
 
 fourend:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R13
 
 single:
-	SUBQ $0x01, R14
+	SUBQ $0x01, R13
 	JL   singleend
-	XORQ R15, R15
+	XORQ R14, R14
 
 	// A group of queries, the largest there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
-	SUBQ R15, CX
+	SUBQ R14, CX
 	CMPQ CX, $0x08
 	JGE  singlegroup8
 	CMPQ CX, $0x07
@@ -26750,15 +26762,15 @@ singlegroup:
 	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	IMULQ  R15, BX
+	IMULQ  R14, BX
 	ADDQ   BX, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 
 singlegroup1zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup1last
 	PCALIGN $0x40
@@ -26790,11 +26802,11 @@ singlegroup1store:
 	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	IMULQ  R15, BX
+	IMULQ  R14, BX
 	ADDQ   BX, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
-	ADDQ   $0x01, R15
+	ADDQ   $0x01, R14
 	JMP    singlenext
 
 	// 1 columns of 2 queries.
@@ -26807,17 +26819,17 @@ singlegroup2:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
 
 singlegroup2zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup2last
 	PCALIGN $0x40
@@ -26856,13 +26868,13 @@ singlegroup2store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
-	ADDQ   $0x02, R15
+	ADDQ   $0x02, R14
 	JMP    singlenext
 
 	// 1 columns of 3 queries.
@@ -26876,9 +26888,9 @@ singlegroup3:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -26886,9 +26898,9 @@ singlegroup3:
 	VMOVSS (CX), X2
 
 singlegroup3zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup3last
 	PCALIGN $0x40
@@ -26933,15 +26945,15 @@ singlegroup3store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
 	ADDQ   BX, CX
 	VMOVSS X2, (CX)
-	ADDQ   $0x03, R15
+	ADDQ   $0x03, R14
 	JMP    singlenext
 
 	// 1 columns of 4 queries.
@@ -26956,9 +26968,9 @@ singlegroup4:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -26968,9 +26980,9 @@ singlegroup4:
 	VMOVSS (CX), X3
 
 singlegroup4zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup4last
 	PCALIGN $0x40
@@ -27021,9 +27033,9 @@ singlegroup4store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
@@ -27031,7 +27043,7 @@ singlegroup4store:
 	VMOVSS X2, (CX)
 	ADDQ   BX, CX
 	VMOVSS X3, (CX)
-	ADDQ   $0x04, R15
+	ADDQ   $0x04, R14
 	JMP    singlenext
 
 	// 1 columns of 5 queries.
@@ -27047,9 +27059,9 @@ singlegroup5:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -27061,9 +27073,9 @@ singlegroup5:
 	VMOVSS (CX), X4
 
 singlegroup5zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup5last
 	PCALIGN $0x40
@@ -27120,9 +27132,9 @@ singlegroup5store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
@@ -27132,7 +27144,7 @@ singlegroup5store:
 	VMOVSS X3, (CX)
 	ADDQ   BX, CX
 	VMOVSS X4, (CX)
-	ADDQ   $0x05, R15
+	ADDQ   $0x05, R14
 	JMP    singlenext
 
 	// 1 columns of 6 queries.
@@ -27149,9 +27161,9 @@ singlegroup6:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -27165,9 +27177,9 @@ singlegroup6:
 	VMOVSS (CX), X5
 
 singlegroup6zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup6last
 	PCALIGN $0x40
@@ -27230,9 +27242,9 @@ singlegroup6store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
@@ -27244,7 +27256,7 @@ singlegroup6store:
 	VMOVSS X4, (CX)
 	ADDQ   BX, CX
 	VMOVSS X5, (CX)
-	ADDQ   $0x06, R15
+	ADDQ   $0x06, R14
 	JMP    singlenext
 
 	// 1 columns of 7 queries.
@@ -27262,9 +27274,9 @@ singlegroup7:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -27280,9 +27292,9 @@ singlegroup7:
 	VMOVSS (CX), X6
 
 singlegroup7zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup7last
 	PCALIGN $0x40
@@ -27351,9 +27363,9 @@ singlegroup7store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
@@ -27367,7 +27379,7 @@ singlegroup7store:
 	VMOVSS X5, (CX)
 	ADDQ   BX, CX
 	VMOVSS X6, (CX)
-	ADDQ   $0x07, R15
+	ADDQ   $0x07, R14
 	JMP    singlenext
 
 	// 1 columns of 8 queries.
@@ -27386,9 +27398,9 @@ singlegroup8:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
 	ADDQ   BX, CX
 	VMOVSS (CX), X1
@@ -27406,9 +27418,9 @@ singlegroup8:
 	VMOVSS (CX), X7
 
 singlegroup8zero:
-	LEAQ    (SI)(R13*1), R9
-	LEAQ    (DI)(R15*4), R10
-	MOVQ    R12, R11
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
 	JL      singlegroup8last
 	PCALIGN $0x40
@@ -27483,9 +27495,9 @@ singlegroup8store:
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
 	MOVQ   BX, R9
-	IMULQ  R15, R9
+	IMULQ  R14, R9
 	ADDQ   R9, CX
-	ADDQ   R13, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
@@ -27501,19 +27513,19 @@ singlegroup8store:
 	VMOVSS X6, (CX)
 	ADDQ   BX, CX
 	VMOVSS X7, (CX)
-	ADDQ   $0x08, R15
+	ADDQ   $0x08, R14
 
 singlenext:
-	CMPQ R15, n+96(FP)
+	CMPQ R14, n+96(FP)
 	JL   singlegroup
-	ADDQ $0x04, R13
+	ADDQ $0x01, R12
 	JMP  single
 
 singleend:
-	ADDQ $0x01, R14
+	ADDQ $0x01, R13
 	MOVB $0x01, load+120(FP)
-	SUBQ R12, m+104(FP)
-	JZ   done
+	SUBQ $0x10, m+104(FP)
+	JLE  done
 	MOVQ AX, CX
 	SHLQ $0x04, CX
 	ADDQ CX, SI
@@ -27521,6 +27533,9800 @@ singleend:
 	MOVQ R8, CX
 	SHLQ $0x04, CX
 	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewScoresF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
+TEXT ·FewScoresF16AVX512(SB), NOSPLIT, $0-152
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	VMOVUPS halvesAVX512<>+0(SB), Z0
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R12
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	ADDQ  BX, R11
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	XORQ DI, DI
+
+	// A group of queries, the largest there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ DI, CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	VXORPS  Z1, Z1, Z1
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead2:
+	VMOVUPS      (R8), X2
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z2, Z2
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z2, Z2
+	VMOVUPS      (R9), X3
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z3, Z3
+	VMOVUPS      (R10), X4
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z4, Z4
+	VMOVUPS      (R11), X5
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z3, Z2, Z6
+	VUNPCKHPS        Z3, Z2, Z2
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPD        Z3, Z6, Z5
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z4
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z4
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z3
+	VEXTRACTI64X4    $0x01, Z6, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z2, Z0, Z2
+	VCVTPH2PS        Y2, Z3
+	VEXTRACTI64X4    $0x01, Z2, Y2
+	VCVTPH2PS        Y2, Z2
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z2
+	VUNPCKHPS Z1, Z1, Z3
+	VUNPCKLPS Z1, Z1, Z4
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z5
+	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead2:
+	VMOVUPS      (R8), X3
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z3, Z3
+	VMOVUPS      (R9), X4
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z4, Z4
+	VMOVUPS      (R10), X5
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z5, Z5
+	VMOVUPS      (R11), X6
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z4, Z3, Z7
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z7, Z6
+	VUNPCKHPD        Z4, Z7, Z4
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z5
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z5
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z4
+	VEXTRACTI64X4    $0x01, Z7, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z4
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z2
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z3
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z2, Z2, Z4
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z4, Z3, Z5
+	VUNPCKHPD Z4, Z3, Z3
+	VUNPCKLPD Z2, Z1, Z4
+	VUNPCKHPD Z2, Z1, Z1
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead2:
+	VMOVUPS      (R8), X4
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z4, Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z6, Z6
+	VMOVUPS      (R11), X7
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z5, Z4, Z8
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z8, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z6
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z6
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z5
+	VEXTRACTI64X4    $0x01, Z8, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z5
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z3
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z4
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z2
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z2, Z4, Z5
+	VUNPCKHPD Z2, Z4, Z2
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead2:
+	VMOVUPS      (R8), X5
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z5, Z5
+	VMOVUPS      (R9), X6
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z6, Z6
+	VMOVUPS      (R10), X7
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z7, Z7
+	VMOVUPS      (R11), X8
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z5, Z9
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z5, Z9
+	VUNPCKHPD        Z7, Z5, Z5
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z7
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z7
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z6
+	VEXTRACTI64X4    $0x01, Z9, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z6
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z4
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z5
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z4, Z3, Z2
+	VUNPCKHPS Z4, Z3, Z3
+	VUNPCKLPD Z2, Z5, Z4
+	VUNPCKHPD Z2, Z5, Z2
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead2:
+	VMOVUPS      (R8), X6
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z6, Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z8, Z8
+	VMOVUPS      (R11), X9
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z6, Z10
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z8
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z8
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z7
+	VEXTRACTI64X4    $0x01, Z10, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z7
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z5
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group5step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z6
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z6, Z4
+	VUNPCKHPD     Z2, Z6, Z2
+	VUNPCKLPD     Z3, Z1, Z6
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z5, Z1
+	VUNPCKHPS Z5, Z5, Z2
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead2:
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z9, Z9
+	VMOVUPS      (R11), X10
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z7, Z11
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z7, Z11
+	VUNPCKHPD        Z9, Z7, Z7
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z9
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z9
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z8
+	VEXTRACTI64X4    $0x01, Z11, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z8
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z6
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group6step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z7
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z7, Z4
+	VUNPCKHPD     Z2, Z7, Z2
+	VUNPCKLPD     Z3, Z1, Z7
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z6, Z6, Z3
+	VUNPCKHPS Z6, Z6, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead2:
+	VMOVUPS      (R8), X8
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z8, Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z10, Z10
+	VMOVUPS      (R11), X11
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z8, Z12
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z10
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z10
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z9
+	VEXTRACTI64X4    $0x01, Z12, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z9
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z7
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group7step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z8
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z8, Z4
+	VUNPCKHPD     Z2, Z8, Z2
+	VUNPCKLPD     Z3, Z1, Z8
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z7, Z7, Z3
+	VUNPCKHPS Z7, Z7, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead2:
+	VMOVUPS      (R8), X9
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z9, Z9
+	VMOVUPS      (R9), X10
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z10, Z10
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z11, Z11
+	VMOVUPS      (R11), X12
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z9, Z13
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z9, Z13
+	VUNPCKHPD        Z11, Z9, Z9
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z11
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R13), Z11, Z1
+	VFMADD231PS.BCST 4(R13), Z11, Z2
+	VFMADD231PS.BCST 8(R13), Z11, Z3
+	VFMADD231PS.BCST 12(R13), Z11, Z4
+	VFMADD231PS.BCST 16(R13), Z11, Z5
+	VFMADD231PS.BCST 20(R13), Z11, Z6
+	VFMADD231PS.BCST 24(R13), Z11, Z7
+	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z11
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R13), Z11, Z1
+	VFMADD231PS.BCST 4(R13), Z11, Z2
+	VFMADD231PS.BCST 8(R13), Z11, Z3
+	VFMADD231PS.BCST 12(R13), Z11, Z4
+	VFMADD231PS.BCST 16(R13), Z11, Z5
+	VFMADD231PS.BCST 20(R13), Z11, Z6
+	VFMADD231PS.BCST 24(R13), Z11, Z7
+	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z10, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z10
+	VEXTRACTI64X4    $0x01, Z13, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z11, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z10
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z9, Z8
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group8step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z9
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z9, Z4
+	VUNPCKHPD     Z2, Z9, Z2
+	VUNPCKLPD     Z3, Z1, Z9
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z8, Z7, Z3
+	VUNPCKHPS Z8, Z7, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x01, CX
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	SUBQ CX, R11
+	CMPQ DI, n+80(FP)
+	JL   group
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA halvesAVX512<>+0(SB)/4, $0x00020000
+DATA halvesAVX512<>+4(SB)/4, $0x00060004
+DATA halvesAVX512<>+8(SB)/4, $0x000a0008
+DATA halvesAVX512<>+12(SB)/4, $0x000e000c
+DATA halvesAVX512<>+16(SB)/4, $0x00120010
+DATA halvesAVX512<>+20(SB)/4, $0x00160014
+DATA halvesAVX512<>+24(SB)/4, $0x001a0018
+DATA halvesAVX512<>+28(SB)/4, $0x001e001c
+DATA halvesAVX512<>+32(SB)/4, $0x00030001
+DATA halvesAVX512<>+36(SB)/4, $0x00070005
+DATA halvesAVX512<>+40(SB)/4, $0x000b0009
+DATA halvesAVX512<>+44(SB)/4, $0x000f000d
+DATA halvesAVX512<>+48(SB)/4, $0x00130011
+DATA halvesAVX512<>+52(SB)/4, $0x00170015
+DATA halvesAVX512<>+56(SB)/4, $0x001b0019
+DATA halvesAVX512<>+60(SB)/4, $0x001f001d
+GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
+
+// func FewValuesF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-152
+	MOVQ ldv+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ dv+112(FP), CX
+	SHLQ $0x01, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x10
+	JLE  short
+	MOVQ $+16, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	XORQ R12, R12
+
+line:
+	SUBQ $0x10, R13
+	JL   lineend
+	XORQ R14, R14
+
+	// A group of queries, the largest there is code for.
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x08
+	JGE  linegroup8
+	CMPQ R9, $0x07
+	JGE  linegroup7
+	CMPQ R9, $0x06
+	JGE  linegroup6
+	CMPQ R9, $0x05
+	JGE  linegroup5
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Z0, Z0, Z0
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+
+linegroup1zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup1last
+	PCALIGN $0x40
+
+linegroup1two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1two
+
+linegroup1last:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+
+linegroup2zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup2last
+	PCALIGN $0x40
+
+linegroup2two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2two
+
+linegroup2last:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+
+linegroup3zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup3last
+	PCALIGN $0x40
+
+linegroup3two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3two
+
+linegroup3last:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+
+linegroup4zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup4last
+	PCALIGN $0x40
+
+linegroup4two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4two
+
+linegroup4last:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+
+linegroup5zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup5last
+	PCALIGN $0x40
+
+linegroup5two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup5ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup5ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup5two
+
+linegroup5last:
+	ADDQ             $0x02, R11
+	JZ               linegroup5store
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup5store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+
+linegroup6zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup6last
+	PCALIGN $0x40
+
+linegroup6two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup6ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup6ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup6two
+
+linegroup6last:
+	ADDQ             $0x02, R11
+	JZ               linegroup6store
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup6store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
+
+	// 16 columns of 7 queries.
+linegroup7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	CMPB    load+120(FP), $0x00
+	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+
+linegroup7zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup7last
+	PCALIGN $0x40
+
+linegroup7two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup7ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup7ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup7two
+
+linegroup7last:
+	ADDQ             $0x02, R11
+	JZ               linegroup7store
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup7store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
+
+	// 16 columns of 8 queries.
+linegroup8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z7
+
+linegroup8zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup8last
+	PCALIGN $0x40
+
+linegroup8two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VCVTPH2PS        (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup8ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8two
+
+linegroup8last:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
+	VCVTPH2PS        (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup8store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R13
+	MOVB $0x01, load+120(FP)
+	SUBQ $0x10, m+104(FP)
+	JLE  done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+128(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewScoresBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewScoresBF16AVX512(SB), NOSPLIT, $0-152
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R12
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	ADDQ  BX, R11
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	XORQ DI, DI
+
+	// A group of queries, the largest there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ DI, CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	VXORPS  Z1, Z1, Z1
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead2:
+	VMOVUPS      (R8), X2
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z2, Z2
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z2, Z2
+	VMOVUPS      (R9), X3
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z3, Z3
+	VMOVUPS      (R10), X4
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z4, Z4
+	VMOVUPS      (R11), X5
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z3, Z2, Z6
+	VUNPCKHPS        Z3, Z2, Z2
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPD        Z3, Z6, Z5
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VPSLLD           $0x10, Z5, Z4
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z6, Z3
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z2, Z3
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VANDPS           Z0, Z2, Z2
+	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z2
+	VUNPCKHPS Z1, Z1, Z3
+	VUNPCKLPS Z1, Z1, Z4
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z5
+	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead2:
+	VMOVUPS      (R8), X3
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z3, Z3
+	VMOVUPS      (R9), X4
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z4, Z4
+	VMOVUPS      (R10), X5
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z5, Z5
+	VMOVUPS      (R11), X6
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z4, Z3, Z7
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z7, Z6
+	VUNPCKHPD        Z4, Z7, Z4
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VPSLLD           $0x10, Z6, Z5
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z7, Z4
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z2
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z3
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z2, Z2, Z4
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z4, Z3, Z5
+	VUNPCKHPD Z4, Z3, Z3
+	VUNPCKLPD Z2, Z1, Z4
+	VUNPCKHPD Z2, Z1, Z1
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead2:
+	VMOVUPS      (R8), X4
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z4, Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z6, Z6
+	VMOVUPS      (R11), X7
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z5, Z4, Z8
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z8, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VPSLLD           $0x10, Z7, Z6
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z8, Z5
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R13), Z5, Z1
+	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z3
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z4
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z2
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z2, Z4, Z5
+	VUNPCKHPD Z2, Z4, Z2
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead2:
+	VMOVUPS      (R8), X5
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z5, Z5
+	VMOVUPS      (R9), X6
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z6, Z6
+	VMOVUPS      (R10), X7
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z7, Z7
+	VMOVUPS      (R11), X8
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z5, Z9
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z5, Z9
+	VUNPCKHPD        Z7, Z5, Z5
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z9, Z6
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R13), Z6, Z1
+	VFMADD231PS.BCST 4(R13), Z6, Z2
+	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z4
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z1, Z5
+	VUNPCKHPS Z2, Z1, Z1
+	VUNPCKLPS Z4, Z3, Z2
+	VUNPCKHPS Z4, Z3, Z3
+	VUNPCKLPD Z2, Z5, Z4
+	VUNPCKHPD Z2, Z5, Z2
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead2:
+	VMOVUPS      (R8), X6
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z6, Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z8, Z8
+	VMOVUPS      (R11), X9
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z6, Z10
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VPSLLD           $0x10, Z9, Z8
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z10, Z7
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R13), Z7, Z1
+	VFMADD231PS.BCST 4(R13), Z7, Z2
+	VFMADD231PS.BCST 8(R13), Z7, Z3
+	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z5
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group5step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z6
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z6, Z4
+	VUNPCKHPD     Z2, Z6, Z2
+	VUNPCKLPD     Z3, Z1, Z6
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z5, Z1
+	VUNPCKHPS Z5, Z5, Z2
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead2:
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z9, Z9
+	VMOVUPS      (R11), X10
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z7, Z11
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z7, Z11
+	VUNPCKHPD        Z9, Z7, Z7
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z11, Z8
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST 4(R13), Z8, Z2
+	VFMADD231PS.BCST 8(R13), Z8, Z3
+	VFMADD231PS.BCST 12(R13), Z8, Z4
+	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z6
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group6step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z7
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z7, Z4
+	VUNPCKHPD     Z2, Z7, Z2
+	VUNPCKLPD     Z3, Z1, Z7
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z6, Z6, Z3
+	VUNPCKHPS Z6, Z6, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead2:
+	VMOVUPS      (R8), X8
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z8, Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z10, Z10
+	VMOVUPS      (R11), X11
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z8, Z12
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VPSLLD           $0x10, Z11, Z10
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z12, Z9
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST 4(R13), Z9, Z2
+	VFMADD231PS.BCST 8(R13), Z9, Z3
+	VFMADD231PS.BCST 12(R13), Z9, Z4
+	VFMADD231PS.BCST 16(R13), Z9, Z5
+	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z7
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group7step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z8
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z8, Z4
+	VUNPCKHPD     Z2, Z8, Z2
+	VUNPCKLPD     Z3, Z1, Z8
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z7, Z7, Z3
+	VUNPCKHPS Z7, Z7, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    q_base+56(FP), CX
+	LEAQ    (CX)(DI*4), R13
+	MOVQ    d+96(FP), CX
+	LEAQ    (R8)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead2:
+	VMOVUPS      (R8), X9
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R12*1), Z9, Z9
+	VMOVUPS      (R9), X10
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R12*1), Z10, Z10
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z11, Z11
+	VMOVUPS      (R11), X12
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R11)(R12*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z9, Z13
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z9, Z13
+	VUNPCKHPD        Z11, Z9, Z9
+	VPSLLD           $0x10, Z12, Z11
+	VFMADD231PS.BCST (R13), Z11, Z1
+	VFMADD231PS.BCST 4(R13), Z11, Z2
+	VFMADD231PS.BCST 8(R13), Z11, Z3
+	VFMADD231PS.BCST 12(R13), Z11, Z4
+	VFMADD231PS.BCST 16(R13), Z11, Z5
+	VFMADD231PS.BCST 20(R13), Z11, Z6
+	VFMADD231PS.BCST 24(R13), Z11, Z7
+	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z10, Z11
+	VFMADD231PS.BCST (R13), Z11, Z1
+	VFMADD231PS.BCST 4(R13), Z11, Z2
+	VFMADD231PS.BCST 8(R13), Z11, Z3
+	VFMADD231PS.BCST 12(R13), Z11, Z4
+	VFMADD231PS.BCST 16(R13), Z11, Z5
+	VFMADD231PS.BCST 20(R13), Z11, Z6
+	VFMADD231PS.BCST 24(R13), Z11, Z7
+	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z10, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z13, Z10
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R13)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z13, Z8
+	LEAQ             (R13)(SI*2), R13
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST 4(R13), Z10, Z2
+	VFMADD231PS.BCST 8(R13), Z10, Z3
+	VFMADD231PS.BCST 12(R13), Z10, Z4
+	VFMADD231PS.BCST 16(R13), Z10, Z5
+	VFMADD231PS.BCST 20(R13), Z10, Z6
+	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R13)(SI*1), Z9, Z8
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	CMPQ             R8, k_len+32(FP)
+	JNE              group8step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z2, Z1, Z9
+	VUNPCKHPS     Z2, Z1, Z1
+	VUNPCKLPS     Z4, Z3, Z2
+	VUNPCKHPS     Z4, Z3, Z3
+	VUNPCKLPD     Z2, Z9, Z4
+	VUNPCKHPD     Z2, Z9, Z2
+	VUNPCKLPD     Z3, Z1, Z9
+	VUNPCKHPD     Z3, Z1, Z1
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X3, X10, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X2
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, DI
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z1
+	VUNPCKHPS Z6, Z5, Z2
+	VUNPCKLPS Z8, Z7, Z3
+	VUNPCKHPS Z8, Z7, Z4
+	VUNPCKLPD Z3, Z1, Z5
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z4, Z2, Z3
+	VUNPCKHPD Z4, Z2, Z2
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(DI*4), CX
+	LEAQ          (BX)(DI*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, DI
+	CMPQ          DI, n+80(FP)
+	JL            next
+	MOVQ          DI, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x01, CX
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	SUBQ CX, R11
+	CMPQ DI, n+80(FP)
+	JL   group
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constffff0000AVX512<>+0(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+4(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+8(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+12(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+16(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+20(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+24(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+28(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+32(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+36(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+40(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+44(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+48(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+52(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
+GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func FewValuesBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-152
+	MOVQ ldv+56(FP), AX
+	SHLQ $0x01, AX
+	MOVQ dv+112(FP), CX
+	SHLQ $0x01, CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x10
+	JLE  short
+	MOVQ $+16, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	XORQ R12, R12
+
+line:
+	SUBQ $0x10, R13
+	JL   lineend
+	XORQ R14, R14
+
+	// A group of queries, the largest there is code for.
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x08
+	JGE  linegroup8
+	CMPQ R9, $0x07
+	JGE  linegroup7
+	CMPQ R9, $0x06
+	JGE  linegroup6
+	CMPQ R9, $0x05
+	JGE  linegroup5
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Z0, Z0, Z0
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+
+linegroup1zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup1last
+	PCALIGN $0x40
+
+linegroup1two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1two
+
+linegroup1last:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+
+linegroup2zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup2last
+	PCALIGN $0x40
+
+linegroup2two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2two
+
+linegroup2last:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+
+linegroup3zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup3last
+	PCALIGN $0x40
+
+linegroup3two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3two
+
+linegroup3last:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+
+linegroup4zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup4last
+	PCALIGN $0x40
+
+linegroup4two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4two
+
+linegroup4last:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+
+linegroup5zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup5last
+	PCALIGN $0x40
+
+linegroup5two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup5ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup5ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup5two
+
+linegroup5last:
+	ADDQ             $0x02, R11
+	JZ               linegroup5store
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup5store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+
+linegroup6zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup6last
+	PCALIGN $0x40
+
+linegroup6two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup6ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup6ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup6two
+
+linegroup6last:
+	ADDQ             $0x02, R11
+	JZ               linegroup6store
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup6store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
+
+	// 16 columns of 7 queries.
+linegroup7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	CMPB    load+120(FP), $0x00
+	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+
+linegroup7zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup7last
+	PCALIGN $0x40
+
+linegroup7two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup7ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup7ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup7two
+
+linegroup7last:
+	ADDQ             $0x02, R11
+	JZ               linegroup7store
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup7store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
+
+	// 16 columns of 8 queries.
+linegroup8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z7
+
+linegroup8zero:
+	LEAQ    (SI)(R12*2), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup8last
+	PCALIGN $0x40
+
+linegroup8two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVZXWD        (R9), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
+	JNZ              linegroup8ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8two
+
+linegroup8last:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
+	VPMOVZXWD        (R9), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup8store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R13
+	MOVB $0x01, load+120(FP)
+	SUBQ $0x10, m+104(FP)
+	JLE  done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+128(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-192
+	MOVQ ldk+48(FP), AX
+	SHLQ $0x02, lsc+80(FP)
+	MOVQ d+136(FP), CX
+	XORQ DX, DX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
+	MOVQ AX, DX
+	SUBQ CX, DX
+	MOVQ AX, BX
+	SHLQ $0x04, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, BX
+
+rows:
+	MOVQ CX, next_len+176(FP)
+	MOVQ DX, next_cap+184(FP)
+	MOVQ max_len+152(FP), DI
+	SHLQ $0x02, DI
+	MOVQ k_base+24(FP), R9
+	LEAQ (R9)(AX*1), R10
+	LEAQ (R10)(AX*1), R11
+	LEAQ (R11)(AX*1), R12
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R13
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMPQ  m+128(FP), $0x10
+	JGE   whole
+	CMPQ  m+128(FP), $0x00
+	JE    done
+	MOVQ  m+128(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  DI, DX
+	IMULQ CX, DX
+	ADDQ  DX, s_base+0(FP)
+	MOVQ  AX, DX
+	SARQ  $0x02, DX
+	IMULQ CX, DX
+	ADDQ  DX, R9
+	ADDQ  DX, R10
+	ADDQ  DX, R11
+	ADDQ  DX, R12
+	SHLQ  $0x02, CX
+	ADDQ  CX, scales_base+56(FP)
+	MOVQ  $+16, m+128(FP)
+
+whole:
+	XORQ R8, R8
+
+	// A group of queries, the largest there is code for.
+group:
+	MOVQ n+120(FP), CX
+	SUBQ R8, CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	VXORPS  Z0, Z0, Z0
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group1ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group1ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group1ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group1ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group1ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group1ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group1ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group1ahead3:
+	VMOVUPS      (CX), Z1
+	VMOVUPS      (R9), X2
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z2, Z2
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z2, Z2
+	VMOVUPS      (R10), X3
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
+	VMOVUPS      (R11), X4
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z4, Z4
+	VMOVUPS      (R12), X5
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z3, Z2, Z6
+	VUNPCKHPS        Z3, Z2, Z2
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPD        Z3, Z6, Z5
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VPSLLD           $0x18, Z5, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x10, Z5, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z5, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSRAD           $0x18, Z5, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x10, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z1, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z6, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VPSLLD           $0x10, Z6, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z6, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VPSRAD           $0x18, Z6, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z2, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VPSLLD           $0x10, Z2, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z2, Z3
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VPSRAD           $0x18, Z2, Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS           Z1, Z2, Z2
+	VFMADD231PS.BCST (R14)(DI*1), Z2, Z0
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group1scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group1scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group2ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group2ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group2ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group2ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group2ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group2ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group2ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group2ahead3:
+	VMOVUPS      (CX), Z2
+	VMOVUPS      (R9), X3
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z3, Z3
+	VMOVUPS      (R10), X4
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z4, Z4
+	VMOVUPS      (R11), X5
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z5, Z5
+	VMOVUPS      (R12), X6
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z4, Z3, Z7
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z7, Z6
+	VUNPCKHPD        Z4, Z7, Z4
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VPSLLD           $0x18, Z6, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VPSLLD           $0x10, Z6, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z6, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VPSRAD           $0x18, Z6, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VPSLLD           $0x10, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z2, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VPSLLD           $0x10, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VPSRAD           $0x18, Z7, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VPSLLD           $0x10, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z2, Z3, Z3
+	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z3, Z1
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group2scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group2scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          DI, CX
+	VMOVUPS       X1, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group3ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group3ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group3ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group3ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group3ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group3ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group3ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group3ahead3:
+	VMOVUPS      (CX), Z3
+	VMOVUPS      (R9), X4
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z4, Z4
+	VMOVUPS      (R10), X5
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z5, Z5
+	VMOVUPS      (R11), X6
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z6, Z6
+	VMOVUPS      (R12), X7
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z5, Z4, Z8
+	VUNPCKHPS        Z5, Z4, Z4
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z8, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VPSLLD           $0x18, Z7, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VPSLLD           $0x10, Z7, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z7, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VPSRAD           $0x18, Z7, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VPSLLD           $0x10, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z3, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z8, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VPSLLD           $0x10, Z8, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z8, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VPSRAD           $0x18, Z8, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VPSLLD           $0x10, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z4, Z5
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z3, Z5, Z5
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z3, Z4, Z4
+	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z4, Z2
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group3scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group3scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group4ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group4ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group4ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group4ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group4ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group4ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group4ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group4ahead3:
+	VMOVUPS      (CX), Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z6, Z6
+	VMOVUPS      (R11), X7
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z7, Z7
+	VMOVUPS      (R12), X8
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z5, Z9
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z5, Z9
+	VUNPCKHPD        Z7, Z5, Z5
+	VPSLLD           $0x18, Z8, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VPSLLD           $0x10, Z8, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z8, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VPSRAD           $0x18, Z8, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VPSLLD           $0x10, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z4, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VPSLLD           $0x10, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VPSRAD           $0x18, Z9, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VPSLLD           $0x10, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z4, Z5, Z5
+	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z5, Z3
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group4scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group4scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group5ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group5ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group5ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group5ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group5ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group5ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group5ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group5ahead3:
+	VMOVUPS      (CX), Z5
+	VMOVUPS      (R9), X6
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z6, Z6
+	VMOVUPS      (R10), X7
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z7, Z7
+	VMOVUPS      (R11), X8
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z8, Z8
+	VMOVUPS      (R12), X9
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z6, Z10
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VPSLLD           $0x18, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VPSLLD           $0x10, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VPSRAD           $0x18, Z9, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VPSLLD           $0x10, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z10, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VPSLLD           $0x10, Z10, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z10, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VPSRAD           $0x18, Z10, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VPSLLD           $0x10, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z5, Z6, Z6
+	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z6, Z4
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group5scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group5scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group5step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group6ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group6ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group6ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group6ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group6ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group6ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group6ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group6ahead3:
+	VMOVUPS      (CX), Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z8, Z8
+	VMOVUPS      (R11), X9
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z9, Z9
+	VMOVUPS      (R12), X10
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z7, Z11
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z7, Z11
+	VUNPCKHPD        Z9, Z7, Z7
+	VPSLLD           $0x18, Z10, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VPSLLD           $0x10, Z10, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z10, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VPSRAD           $0x18, Z10, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VPSLLD           $0x10, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VPSLLD           $0x10, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VPSRAD           $0x18, Z11, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VPSLLD           $0x10, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z6, Z7, Z7
+	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z7, Z5
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group6scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group6scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group6step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group7ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group7ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group7ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group7ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group7ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group7ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group7ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group7ahead3:
+	VMOVUPS      (CX), Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z9, Z9
+	VMOVUPS      (R11), X10
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z10, Z10
+	VMOVUPS      (R12), X11
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z8, Z12
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VPSLLD           $0x18, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VPSLLD           $0x10, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VPSRAD           $0x18, Z11, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VPSLLD           $0x10, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z12, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VPSLLD           $0x10, Z12, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z12, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VPSRAD           $0x18, Z12, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VPSLLD           $0x10, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z8, Z6
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group7scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group7scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group7step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    q_base+96(FP), CX
+	LEAQ    (CX)(R8*4), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (R9)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), DX
+	MOVQ    next_len+176(FP), SI
+	MOVQ    scales_base+56(FP), CX
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group8ahead0
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group8ahead0:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group8ahead1
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group8ahead1:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group8ahead2
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group8ahead2:
+	PREFETCHT0 (DX)
+	PREFETCHT1 (DX)(BX*1)
+	ADDQ       $+64, DX
+	SUBQ       $+64, SI
+	JNZ        group8ahead3
+	ADDQ       next_cap+184(FP), DX
+	MOVQ       next_len+176(FP), SI
+
+group8ahead3:
+	VMOVUPS      (CX), Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z10, Z10
+	VMOVUPS      (R11), X11
+	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R11)(R13*1), Z11, Z11
+	VMOVUPS      (R12), X12
+	VINSERTF32X4 $0x01, (R12)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R12)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R12)(R13*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z9, Z13
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z9, Z13
+	VUNPCKHPD        Z11, Z9, Z9
+	VPSLLD           $0x18, Z12, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	VPSLLD           $0x10, Z12, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z12, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	VPSRAD           $0x18, Z12, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z10, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	VPSLLD           $0x10, Z10, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z10, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VFMADD231PS.BCST 28(R14), Z10, Z7
+	VPSLLD           $0x10, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VFMADD231PS.BCST 28(R14), Z10, Z7
+	VPSRAD           $0x18, Z13, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x18, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VFMADD231PS.BCST 28(R14), Z10, Z7
+	VPSLLD           $0x10, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
+	LEAQ             (R14)(DI*2), R14
+	VPSLLD           $0x08, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	VFMADD231PS.BCST 28(R14), Z10, Z7
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
+	VFMADD231PS.BCST 28(R14)(DI*1), Z9, Z7
+	LEAQ             (R14)(DI*2), R14
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	ADDQ             $0x10, R11
+	ADDQ             $0x10, R12
+	SUBQ             $0x10, scales_len+64(FP)
+	JNZ              group8scale
+	ADDQ             lsc+80(FP), CX
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_len+64(FP)
+
+group8scale:
+	CMPQ R9, k_len+32(FP)
+	JNE  group8step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          DI, CX
+	VMOVUPS       X2, (DX)
+	ADDQ          $0x04, R8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+144(FP), DX
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R8*4), CX
+	LEAQ          (DX)(R8*4), DX
+	VMOVUPS       (DX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          DI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          DI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          DI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          DI, CX
+	VMOVUPS       X3, (DX)
+	ADDQ          $0x04, R8
+	CMPQ          R8, n+120(FP)
+	JL            next
+	MOVQ          R8, CX
+	SHLQ          $0x02, CX
+	CMPQ          CX, DI
+	JL            group8lanes4
+
+next:
+	MOVQ d+136(FP), CX
+	SUBQ CX, R9
+	SUBQ CX, R10
+	SUBQ CX, R11
+	SUBQ CX, R12
+	CMPQ R8, n+120(FP)
+	JL   group
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	LEAQ (R11)(AX*4), R11
+	LEAQ (R12)(AX*4), R12
+	MOVQ DI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+168(FP)
+	ADDQ $0x40, scales_base+56(FP)
+	SUBQ $0x10, m+128(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-192
+	MOVQ ldv+56(FP), AX
+	MOVQ dv+152(FP), CX
+	XORQ BX, BX
+	CMPQ CX, AX
+	JE   dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADDQ $0x0000001f, CX
+	ANDQ $-32, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	MOVQ AX, DX
+	SHLQ $0x04, DX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+	MOVQ $0x0000000000002000, DX
+
+rows:
+	MOVQ CX, next_len+176(FP)
+	MOVQ BX, next_cap+184(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+104(FP), DI
+	MOVQ ldp+128(FP), R8
+	SHLQ $0x02, R8
+	SHLQ $0x02, lsc+88(FP)
+
+turn:
+	MOVQ m+144(FP), CX
+	CMPQ CX, $0x10
+	JLE  short
+	MOVQ $+16, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+64(FP), R9
+	MOVQ R9, scales_len+72(FP)
+	MOVQ group+96(FP), R9
+	MOVQ R9, scales_cap+80(FP)
+	MOVQ dv+152(FP), R9
+	MOVQ R9, R13
+	XORQ R12, R12
+
+line:
+	SUBQ $0x10, R13
+	JL   lineend
+	XORQ R14, R14
+
+	// A group of queries, the largest there is code for.
+linegroup:
+	MOVQ n+136(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x08
+	JGE  linegroup8
+	CMPQ R9, $0x07
+	JGE  linegroup7
+	CMPQ R9, $0x06
+	JGE  linegroup6
+	CMPQ R9, $0x05
+	JGE  linegroup5
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Z0, Z0, Z0
+	CMPB    load+160(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+
+linegroup1zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup1last
+	PCALIGN $0x40
+
+linegroup1two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VBROADCASTSS     (R15), Z2
+	VMULPS           Z2, Z1, Z1
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VBROADCASTSS     (R15), Z2
+	VMULPS           Z2, Z1, Z1
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1two
+
+linegroup1last:
+	ADDQ             $0x02, R11
+	JZ               linegroup1store
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VBROADCASTSS     (R15), Z2
+	VMULPS           Z2, Z1, Z1
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPB    load+160(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+
+linegroup2zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup2last
+	PCALIGN $0x40
+
+linegroup2two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VBROADCASTSS     (R15), Z3
+	VMULPS           Z3, Z2, Z2
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VBROADCASTSS     (R15), Z3
+	VMULPS           Z3, Z2, Z2
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2two
+
+linegroup2last:
+	ADDQ             $0x02, R11
+	JZ               linegroup2store
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VBROADCASTSS     (R15), Z3
+	VMULPS           Z3, Z2, Z2
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+160(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+
+linegroup3zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup3last
+	PCALIGN $0x40
+
+linegroup3two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VBROADCASTSS     (R15), Z4
+	VMULPS           Z4, Z3, Z3
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VBROADCASTSS     (R15), Z4
+	VMULPS           Z4, Z3, Z3
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3two
+
+linegroup3last:
+	ADDQ             $0x02, R11
+	JZ               linegroup3store
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VBROADCASTSS     (R15), Z4
+	VMULPS           Z4, Z3, Z3
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+160(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+
+linegroup4zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup4last
+	PCALIGN $0x40
+
+linegroup4two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VBROADCASTSS     (R15), Z5
+	VMULPS           Z5, Z4, Z4
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VBROADCASTSS     (R15), Z5
+	VMULPS           Z5, Z4, Z4
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4two
+
+linegroup4last:
+	ADDQ             $0x02, R11
+	JZ               linegroup4store
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VBROADCASTSS     (R15), Z5
+	VMULPS           Z5, Z4, Z4
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+160(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+
+linegroup5zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup5last
+	PCALIGN $0x40
+
+linegroup5two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VBROADCASTSS     (R15), Z6
+	VMULPS           Z6, Z5, Z5
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VBROADCASTSS     (R15), Z6
+	VMULPS           Z6, Z5, Z5
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup5ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup5ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup5two
+
+linegroup5last:
+	ADDQ             $0x02, R11
+	JZ               linegroup5store
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VBROADCASTSS     (R15), Z6
+	VMULPS           Z6, Z5, Z5
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup5store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+160(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+
+linegroup6zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup6last
+	PCALIGN $0x40
+
+linegroup6two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VBROADCASTSS     (R15), Z7
+	VMULPS           Z7, Z6, Z6
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VBROADCASTSS     (R15), Z7
+	VMULPS           Z7, Z6, Z6
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup6ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup6ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup6two
+
+linegroup6last:
+	ADDQ             $0x02, R11
+	JZ               linegroup6store
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VBROADCASTSS     (R15), Z7
+	VMULPS           Z7, Z6, Z6
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup6store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
+
+	// 16 columns of 7 queries.
+linegroup7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	CMPB    load+160(FP), $0x00
+	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+
+linegroup7zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup7last
+	PCALIGN $0x40
+
+linegroup7two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VBROADCASTSS     (R15), Z8
+	VMULPS           Z8, Z7, Z7
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VBROADCASTSS     (R15), Z8
+	VMULPS           Z8, Z7, Z7
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup7ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup7ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup7two
+
+linegroup7last:
+	ADDQ             $0x02, R11
+	JZ               linegroup7store
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VBROADCASTSS     (R15), Z8
+	VMULPS           Z8, Z7, Z7
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup7store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
+
+	// 16 columns of 8 queries.
+linegroup8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	CMPB    load+160(FP), $0x00
+	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z7
+
+linegroup8zero:
+	LEAQ    (SI)(R12*1), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    scales_len+72(FP), R15
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup8last
+	PCALIGN $0x40
+
+linegroup8two:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VPMOVSXBD        (R9), Z8
+	VCVTDQ2PS        Z8, Z8
+	VBROADCASTSS     (R15), Z9
+	VMULPS           Z9, Z8, Z8
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z8
+	VCVTDQ2PS        Z8, Z8
+	VBROADCASTSS     (R15), Z9
+	VMULPS           Z9, Z8, Z8
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+32, CX
+	SUBQ             $+32, BX
+	JNZ              linegroup8ahead
+	ADDQ             next_cap+184(FP), CX
+	MOVQ             next_len+176(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8two
+
+linegroup8last:
+	ADDQ             $0x02, R11
+	JZ               linegroup8store
+	VPMOVSXBD        (R9), Z8
+	VCVTDQ2PS        Z8, Z8
+	VBROADCASTSS     (R15), Z9
+	VMULPS           Z9, Z8, Z8
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+
+linegroup8store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+136(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	SUBQ $0x10, scales_cap+80(FP)
+	JNZ  line
+	ADDQ $0x04, scales_len+72(FP)
+	MOVQ group+96(FP), R9
+	MOVQ R9, scales_cap+80(FP)
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R13
+	MOVB $0x01, load+160(FP)
+	SUBQ $0x10, m+144(FP)
+	JLE  done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+168(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	MOVQ lsc+88(FP), CX
+	SHLQ $0x04, CX
+	ADDQ CX, scales_base+64(FP)
 	JMP  turn
 
 done:

@@ -135,13 +135,25 @@ func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
-// keyColumns loads 4 columns: an insertion from memory is no shuffle.
-func (i avx2) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
-	rows := g.vectorsOf(4)
-	for x := range rows {
-		i.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
-	}
-	return g.transpose4(rows)
+func (avx2) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
+	return g.keyWords(row, v)
+}
+
+// widenWords sorts halves within the quarters, the lower ones first, then quarters of
+// 64 bits.
+func (avx2) halvesOrder(g *gen) operand.Op {
+	return g.repeated("halves", 0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a)
+}
+
+func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual) {
+	lower, upper = c.YMM(), c.YMM()
+	c.VPSHUFB(order, x, x)
+	c.VPERMQ(operand.Imm(0xd8), x, x)
+	c.VCVTPH2PS(x.AsX(), lower)
+	high := c.XMM()
+	c.VEXTRACTI128(operand.Imm(1), x, high)
+	c.VCVTPH2PS(high, upper)
+	return lower, upper
 }
 
 func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {

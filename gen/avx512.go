@@ -141,6 +141,25 @@ func (avx512) keyColumns(g *gen, row func(i int) operand.Mem, _ int) []reg.VecVi
 	return columns
 }
 
+func (avx512) halvesOrder(g *gen) operand.Op {
+	words := make([]uint32, 16)
+	for i := range words {
+		first := uint32(i%8*4 + i/8) // of the lower halves, then of the upper ones
+		words[i] = (first+2)<<16 | first
+	}
+	return g.atHand(g.repeated("halves", words...))
+}
+
+func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual) {
+	lower, upper = c.ZMM(), c.ZMM()
+	c.VPERMW(x, order, x)
+	c.VCVTPH2PS(x.AsY(), lower)
+	high := c.YMM()
+	c.VEXTRACTI64X4(operand.Imm(1), x, high)
+	c.VCVTPH2PS(high, upper)
+	return lower, upper
+}
+
 func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF32X4(m, v)
 }

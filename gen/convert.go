@@ -62,10 +62,27 @@ func (g *gen) rows(f function, from, to uint8, vector, single func(src, dst oper
 	g.ret()
 }
 
+// loadWide loads a vector of numbers of a type. Halves of bfloat16 go where they belong
+// in a float32; integers still lack their scale.
+func (g *gen) loadWide(e element, m operand.Mem, v reg.VecVirtual) {
+	switch e {
+	case float32s:
+		g.VMOVUPS(m, v)
+	case f16s:
+		g.VCVTPH2PS(m, v)
+	case bf16s:
+		g.VPMOVZXWD(m, v)
+		g.VPSLLD(operand.Imm(16), v, v)
+	case int8s:
+		g.VPMOVSXBD(m, v)
+		g.VCVTDQ2PS(v, v)
+	}
+}
+
 func (g *gen) widenF16() {
 	g.rows(widenF16Function, 2, 4, func(src, dst operand.Mem) {
 		v := g.vec()
-		g.VCVTPH2PS(src, v)
+		g.loadWide(f16s, src, v)
 		g.VMOVUPS(v, dst)
 	}, func(src, dst operand.Mem) {
 		h, x := g.GP32(), g.XMM()
@@ -76,12 +93,10 @@ func (g *gen) widenF16() {
 	}, func() {})
 }
 
-// widenBF16 puts the halves where they belong in a float32.
 func (g *gen) widenBF16() {
 	g.rows(widenBF16Function, 2, 4, func(src, dst operand.Mem) {
 		v := g.vec()
-		g.VPMOVZXWD(src, v)
-		g.VPSLLD(operand.Imm(16), v, v)
+		g.loadWide(bf16s, src, v)
 		g.VMOVUPS(v, dst)
 	}, func(src, dst operand.Mem) {
 		h := g.GP32()
@@ -114,8 +129,7 @@ func (g *gen) widenInt8() {
 	g.CMOVQLT(left, count)
 	g.elements(count, func(i reg.Register) {
 		v := g.vec()
-		g.VPMOVSXBD(indexed(from, i, 1), v)
-		g.VCVTDQ2PS(v, v)
+		g.loadWide(int8s, indexed(from, i, 1), v)
 		g.VMULPS(scale, v, v)
 		g.VMOVUPS(v, indexed(to, i, 4))
 	}, func(i reg.Register) {

@@ -88,9 +88,14 @@ func (g *gen) num(name string) reg.GPVirtual {
 }
 
 // stride loads an int parameter that counts float32 elements, in bytes.
-func (g *gen) stride(name string) reg.GPVirtual {
+func (g *gen) stride(name string) reg.GPVirtual { return g.strideOf(name, float32s) }
+
+// strideOf loads an int parameter that counts elements of a type, in bytes.
+func (g *gen) strideOf(name string, e element) reg.GPVirtual {
 	r := g.num(name)
-	g.SHLQ(operand.Imm(2), r)
+	if e.shift() > 0 {
+		g.SHLQ(operand.U8(e.shift()), r)
+	}
 	return r
 }
 

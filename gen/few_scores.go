@@ -9,25 +9,28 @@ import (
 
 // fewScores is the product of K and Q̂ᵀ for few queries, which would leave most
 // lanes idle: here 16 keys are in the lanes, transposed on their way from memory,
-// see transpose.go. A tile is 16 keys by up to fewRows queries, a step some columns
-// of them:
+// see transpose.go. A tile is 16 keys by up to fewRows queries, a step some words of
+// 32 bits of them, each of which holds a column, or 2 or 4 of a narrow type, that are
+// widened only now, see few_words.go:
 //
 //	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
 //
 // In the end the scores go back to the panel's form, 4 queries at a time, by the
 // same transpose. Where 16 does not divide the keys, the last tile does the last
-// 16, some of them a second time, with the same result.
+// 16, some of them a second time, with the same result. Steps divide the columns of a
+// narrow type.
 //
 // General registers in the inner loop: rows 0-3 of K, 4 and 12 times its stride,
-// q̂ twice, its stride, the prefetch (3); around it s and lane: 14 of 15. The rows
-// left and the end of row 0 are in memory, in the place of arguments: m and the
-// length of k.
-func (g *gen) fewScores() {
-	g.function(fewScoresFunction)
-	f := &fewScorer{gen: g, ld4: g.stride("ldk"), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
-	f.columns = g.fewColumns()
-	f.prefetch = g.newPrefetch(f.ld4, "d", fewLines)
-	f.s, f.w, f.lane = g.slice("s"), g.sliceLen("max"), g.GP64()
+// q̂ twice, its stride, the prefetch (3), perhaps scales; around it lane: 14 of 15. The
+// scores, the rows left and the end of row 0 are in memory, in the place of
+// arguments: s, m and the length of k.
+func (g *gen) fewScores(k element) {
+	g.function(fewScoresFunction(k))
+	f := &fewScorer{gen: g, ld4: g.strideOf("ldk", k),
+		s: g.memory(g.Param("s").Base()), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
+	f.words = g.newFewWords(k)
+	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*lineBytes)
+	f.w, f.lane = g.sliceLen("max"), g.GP64()
 	g.SHLQ(operand.Imm(2), f.w)
 	f.k[0] = g.slice("k")
 	for i := 1; i < 4; i++ {
@@ -47,12 +50,13 @@ const fewKeys = 16
 
 type fewScorer struct {
 	*gen
+	words    *fewWords
 	prefetch *prefetch
 
-	s, w      reg.GPVirtual    // scores of the tile, and their row in bytes, which is also q̂'s
+	s         operand.Mem      // scores of the tile
+	w         reg.GPVirtual    // their row in bytes, which is also q̂'s
 	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
 	ld4, ld12 reg.GPVirtual    // 4 and 12 rows of K, in bytes
-	columns   int              // of a step
 	q, qx     reg.GPVirtual    // q̂ at the step at hand, and within it
 	lane      reg.GPVirtual    // first query of the group at hand
 	left      operand.Mem      // keys, from the tile on
@@ -79,6 +83,7 @@ func (f *fewScorer) tiles() {
 	for i := range f.k {
 		f.ADDQ(bytes, f.k[i])
 	}
+	f.words.back(back)
 	f.MOVQ(operand.I32(fewKeys), f.left)
 	f.Label("whole")
 	f.XORQ(f.lane, f.lane)
@@ -96,7 +101,7 @@ func (f *fewScorer) tiles() {
 	}
 
 	f.Label("next")
-	d := f.stride("d")
+	d := f.strideOf("d", f.words.element)
 	f.SUBQ(d, f.k[0])
 	for i := 1; i < 4; i++ {
 		f.SUBQ(d, f.k[i])
@@ -112,6 +117,7 @@ func (f *fewScorer) tiles() {
 	f.LEAQ(indexed(f.ld4, f.ld4, 1), d)
 	f.ADDQ(d, d)
 	f.ADDQ(d, f.prefetch.base)
+	f.words.forward()
 	f.SUBQ(operand.Imm(fewKeys), f.left)
 	f.JMP(operand.LabelRef("tile"))
 	f.Label("done")
@@ -135,44 +141,54 @@ func (f *fewScorer) group(size int) {
 	q := f.slice("q")
 	f.LEAQ(indexed(q, f.lane, 4), f.q)
 	end := f.num("d")
-	f.ANDQ(operand.I32(-f.columns), end)
-	f.LEAQ(indexed(f.k[0], end, 4), end)
+	if f.words.element == float32s {
+		f.ANDQ(operand.I32(-f.words.columns()), end)
+	}
+	f.LEAQ(indexed(f.k[0], end, 1<<f.words.element.shift()), end)
 	f.MOVQ(end, f.end)
 	f.prefetch.start()
+	f.words.start()
 	f.align()
 	f.Label(name + "step")
 	f.step(acc, name)
 	f.CMPQ(f.k[0], f.end)
 	f.JNE(operand.LabelRef(name + "step"))
-	f.rest(acc, name)
+	if f.words.element == float32s {
+		f.rest(acc, name)
+	}
 	f.store(acc, name)
 	f.JMP(operand.LabelRef("next"))
 }
 
-// fewLines are the lines of 4 columns of a tile, which are prefetched at once.
-const fewLines = 4
+// linesAtOnce is how many lines are prefetched at once: a line for a word of the
+// tile, but no more than 64 columns of a row, so that a row of 64 takes as many as it
+// has.
+func (f *fewScorer) linesAtOnce() int { return 1 << f.words.element.shift() }
 
 // step emits some columns.
 func (f *fewScorer) step(acc [][]reg.VecVirtual, name string) {
-	for x := 0; x < f.columns; x += fewLines {
-		for i := range fewLines {
+	for x := 0; x < f.words.n; x += f.linesAtOnce() {
+		for i := range f.linesAtOnce() {
 			f.prefetch.line(i)
 		}
 		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
 	}
 	for v := range acc[0] {
 		f.MOVQ(f.q, f.qx)
-		for x, t := range f.keyColumns(f.gen, f.row(0), v) {
+		x := 0
+		f.words.each(f.row(0), v, func(t reg.VecVirtual) {
 			f.fma(acc, v, t, f.column(x))
 			if x%2 == 1 {
 				f.LEAQ(indexed(f.qx, f.w, 2), f.qx)
 			}
-		}
+			x++
+		})
 	}
 	f.MOVQ(f.qx, f.q)
 	for i := range f.k {
-		f.ADDQ(operand.Imm(uint64(4*f.columns)), f.k[i])
+		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
 	}
+	f.words.next(name + "scale")
 }
 
 // column is q̂ at qx or, for an odd x, one column on.
@@ -208,17 +224,17 @@ func (f *fewScorer) fma(acc [][]reg.VecVirtual, v int, column reg.VecVirtual, q 
 // rest emits the columns that a step does not divide: the last step's are loaded,
 // and the first of them left out.
 func (f *fewScorer) rest(acc [][]reg.VecVirtual, name string) {
-	left := f.num("d")
-	f.ANDQ(operand.Imm(uint64(f.columns-1)), left)
+	left, columns := f.num("d"), f.words.columns()
+	f.ANDQ(operand.Imm(uint64(columns-1)), left)
 	f.JZ(operand.LabelRef(name + "store"))
 	for i := range f.k {
 		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
 	}
 	for v := range acc[0] {
 		f.MOVQ(f.q, f.qx)
-		for x, t := range f.keyColumns(f.gen, f.row(-4*f.columns), v)[1:] {
+		for x, t := range f.keyColumns(f.gen, f.row(-4*columns), v)[1:] {
 			skip := fmt.Sprintf("%sskip%d%d", name, v, x)
-			f.CMPQ(left, operand.Imm(uint64(f.columns-1-x)))
+			f.CMPQ(left, operand.Imm(uint64(columns-1-x)))
 			f.JL(operand.LabelRef(skip))
 			f.fma(acc, v, t, at(f.qx, 0))
 			f.ADDQ(f.w, f.qx)
@@ -260,7 +276,8 @@ func (f *fewScorer) store(acc [][]reg.VecVirtual, name string) {
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
 func (f *fewScorer) storeLanes(t [][]reg.VecVirtual) {
 	s, p, max := f.GP64(), f.slice("max"), f.XMM()
-	f.LEAQ(indexed(f.s, f.lane, 4), s)
+	f.MOVQ(f.s, s)
+	f.LEAQ(indexed(s, f.lane, 4), s)
 	f.LEAQ(indexed(p, f.lane, 4), p)
 	f.VMOVUPS(at(p, 0), max)
 	for v := range t {

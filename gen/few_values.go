@@ -14,57 +14,82 @@ import (
 // A line means few accumulators, which wait for each other; but it is over so soon
 // that the processor works on the next ones meanwhile. Narrow columns let the
 // prefetch, a line a step, run evenly beside the FMAs. What is left of a row is
-// done 4 columns at a time and then one by one.
+// done 4 columns at a time and then one by one. Of narrow types a line has 16 columns,
+// too, and rows are whole lines; they are widened as they are loaded.
 //
 // General registers in the inner loop: v and p with their strides, the prefetch
-// (3), steps left; around it the turn's v, p and keys, the column, the columns left
-// and lane: 14 of 15.
-func (g *gen) fewValues() {
-	g.function(fewValuesFunction)
-	f := &fewValuer{gen: g, ldv: g.stride("ldv"), load: g.argument("load"), left: g.argument("m")}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", 2)
+// (3), steps left, perhaps the scale; around it the turn's v and p, the column, the
+// columns left and lane: 14 of 15. In memory, in the place of arguments: the keys left,
+// those of the turn, the scales' stride in bytes, where the turn's begin, where those of
+// the columns at hand do, and how many columns are left of these.
+func (g *gen) fewValues(v element) {
+	g.function(fewValuesFunction(v))
+	f := &fewValuer{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 2*fewKeys<<v.shift())
 	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
-	f.keys, f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64(), g.GP64()
+	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
+	if v == int8s {
+		f.sj = g.GP64()
+		f.lsc, f.perScale = g.argument("lsc"), g.argument("group")
+		f.scales, f.scale, f.ofScale = g.memory(g.Param("scales").Base()), g.memory(g.Param("scales").Len()), g.memory(g.Param("scales").Cap())
+		g.SHLQ(operand.Imm(2), f.lsc)
+	}
 	f.turns()
 }
 
 type fewValuer struct {
 	*gen
+	element  element
 	prefetch *prefetch
 
 	v, p     reg.GPVirtual // of the turn
 	ldv, ldp reg.GPVirtual // in bytes
 	vj, pj   reg.GPVirtual // of the step
+	sj       reg.GPVirtual // its scale
 	steps    reg.GPVirtual // left
-	keys     reg.GPVirtual // in the turn
-	column   reg.GPVirtual // in bytes
+	column   reg.GPVirtual
 	columns  reg.GPVirtual // left
 	lane     reg.GPVirtual // first query of the group at hand
 	load     operand.Mem   // whether o holds something
 	left     operand.Mem   // keys, from the turn on
+	keys     operand.Mem   // in the turn
+
+	lsc, perScale operand.Mem
+	scales, scale operand.Mem // of the turn, and of the columns at hand
+	ofScale       operand.Mem // columns that still have these
 }
 
 // turns emits the loop over turns of up to 16 keys; from the second on, o holds
 // something.
 func (f *fewValuer) turns() {
 	f.Label("turn")
-	f.MOVQ(f.left, f.keys)
-	f.CMPQ(f.keys, operand.Imm(fewKeys))
+	keys := f.GP64()
+	f.MOVQ(f.left, keys)
+	f.CMPQ(keys, operand.Imm(fewKeys))
 	f.JLE(operand.LabelRef("short"))
-	f.MOVQ(operand.I32(fewKeys), f.keys)
+	f.MOVQ(operand.I32(fewKeys), keys)
 	f.Label("short")
+	f.MOVQ(keys, f.keys)
 	f.prefetch.start()
+	f.startScales()
 	f.MOVQ(f.num("dv"), f.columns)
 	f.XORQ(f.column, f.column)
 	f.strip(f.line())
-	f.strip(f.four())
-	f.strip(f.single())
+	if f.element == float32s {
+		f.strip(f.four())
+		f.strip(f.single())
+	}
 	f.MOVB(operand.Imm(1), f.load)
-	f.SUBQ(f.keys, f.left)
-	f.JZ(operand.LabelRef("done"))
+	f.SUBQ(operand.Imm(fewKeys), f.left)
+	f.JLE(operand.LabelRef("done"))
 	f.forward(f.ldv, f.v, f.prefetch.base)
 	f.forward(f.ldp, f.p)
+	if f.element == int8s {
+		lsc := f.GP64()
+		f.MOVQ(f.lsc, lsc)
+		f.forward(lsc, f.scales)
+	}
 	f.JMP(operand.LabelRef("turn"))
 	f.Label("done")
 	f.ret()
@@ -78,6 +103,32 @@ func (f *fewValuer) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	for _, p := range pointers {
 		f.ADDQ(bytes, p)
 	}
+}
+
+// startScales goes to those of a turn's first columns, nextScales from those of a line
+// to those of the next one.
+func (f *fewValuer) startScales() {
+	if f.element == int8s {
+		at := f.GP64()
+		f.MOVQ(f.scales, at)
+		f.MOVQ(at, f.scale)
+		f.startGroup()
+	}
+}
+
+func (f *fewValuer) nextScales() {
+	if f.element == int8s {
+		f.SUBQ(operand.Imm(fewKeys), f.ofScale)
+		f.JNZ(operand.LabelRef("line"))
+		f.ADDQ(operand.Imm(4), f.scale)
+		f.startGroup()
+	}
+}
+
+func (f *fewValuer) startGroup() {
+	group := f.GP64()
+	f.MOVQ(f.perScale, group)
+	f.MOVQ(group, f.ofScale)
 }
 
 // A fewStrip is a number of columns that are done at once.
@@ -144,7 +195,10 @@ func (f *fewValuer) strip(s fewStrip) {
 	f.Label(s.name + "next")
 	f.CMPQ(f.lane, f.argument("n"))
 	f.JL(operand.LabelRef(s.name + "group"))
-	f.ADDQ(operand.Imm(uint64(4*s.columns)), f.column)
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.column)
+	if s.name == "line" {
+		f.nextScales()
+	}
 	f.JMP(operand.LabelRef(s.name))
 	f.Label(s.name + "end")
 	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
@@ -167,8 +221,11 @@ func (f *fewValuer) group(s fewStrip, size int) {
 	f.JE(operand.LabelRef(name + "zero"))
 	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
 	f.Label(name + "zero")
-	f.LEAQ(indexed(f.v, f.column, 1), f.vj)
+	f.LEAQ(indexed(f.v, f.column, 1<<f.element.shift()), f.vj)
 	f.LEAQ(indexed(f.p, f.lane, 4), f.pj)
+	if f.element == int8s {
+		f.MOVQ(f.scale, f.sj)
+	}
 	f.MOVQ(f.keys, f.steps)
 	f.SUBQ(operand.Imm(2), f.steps)
 	f.JL(operand.LabelRef(name + "last"))
@@ -198,7 +255,20 @@ func (f *fewValuer) group(s fewStrip, size int) {
 func (f *fewValuer) step(s fewStrip, acc [][]reg.VecVirtual) {
 	v := s.vectors()
 	for i := range v {
-		s.move(at(f.vj, i*f.bytes()), v[i])
+		m := at(f.vj, i*f.lanes()<<f.element.shift())
+		if f.element == float32s {
+			s.move(m, v[i])
+		} else {
+			f.loadWide(f.element, m, v[i])
+		}
+	}
+	if f.element == int8s {
+		scale := f.vec()
+		f.VBROADCASTSS(at(f.sj, 0), scale)
+		for i := range v {
+			f.VMULPS(scale, v[i], v[i])
+		}
+		f.ADDQ(f.lsc, f.sj)
 	}
 	for i := range acc {
 		s.fma(at(f.pj, 4*i), v, acc[i])
@@ -214,7 +284,7 @@ func (f *fewValuer) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m op
 	f.MOVQ(ldo, row)
 	f.IMULQ(f.lane, row)
 	f.ADDQ(row, o)
-	f.ADDQ(f.column, o)
+	f.LEAQ(indexed(o, f.column, 4), o)
 	for i := range acc {
 		for x, v := range acc[i] {
 			do(v, at(o, x*f.bytes()))

@@ -18,8 +18,8 @@ type emitter interface {
 	fold()
 	pack()
 	unpack()
-	fewScores()
-	fewValues()
+	fewScores(k element)
+	fewValues(v element)
 	fewFold()
 	fewUnpack()
 	widenF16()
@@ -56,8 +56,10 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.fold()
 	e.pack()
 	e.unpack()
-	e.fewScores()
-	e.fewValues()
+	for _, b := range []element{float32s, f16s, bf16s, int8s} {
+		e.fewScores(b)
+		e.fewValues(b)
+	}
 	e.fewFold()
 	e.fewUnpack()
 	e.widenF16()
@@ -101,10 +103,6 @@ var (
 		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them."}
 	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
-	fewScoresFunction = function{"FewScores", "(s []float32, k []float32, ldk int, q []float32, n, m, d int, max, next []float32)",
-		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on."}
-	fewValuesFunction = function{"FewValues", "(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32)",
-		"computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on."}
 	fewFoldFunction = function{"FewFold", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",
 		"folds n rows of part into those of o: fma(part, beta, o·alpha)."}
 	fewUnpackFunction = function{"FewUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",
@@ -136,38 +134,56 @@ const (
 	storeFold                 // folded into C: fma(acc, beta, C·alpha)
 )
 
-// An element is a type of the numbers of B.
+// An element is a type of the numbers of an operand: B of strips, K and V of few
+// rows.
 type element int
 
 const (
 	float32s element = iota
 	f16s             // binary16
 	bf16s            // bfloat16
+	int8s            // integers, with scales
 )
 
 // suffix is what names the type in a function's name.
-func (b element) suffix() string { return [...]string{"", "F16", "BF16"}[b] }
+func (b element) suffix() string { return [...]string{"", "F16", "BF16", "Int8"}[b] }
 
 // goType is the type of a number in Go.
-func (b element) goType() string {
-	if b == float32s {
-		return "float32"
-	}
-	return "uint16"
-}
+func (b element) goType() string { return [...]string{"float32", "uint16", "uint16", "int8"}[b] }
 
 // shift is log2 of the bytes of a number.
-func (b element) shift() int {
-	if b == float32s {
-		return 2
+func (b element) shift() int { return [...]int{2, 1, 1, 0}[b] }
+
+// of is how a doc comment names the type, scales the parameters for those of a matrix.
+func (b element) of() string {
+	return [...]string{"", " of binary16", " of bfloat16", " of scaled integers"}[b]
+}
+
+func (b element) scales() string {
+	if b == int8s {
+		return "scales []float32, lsc, group int, "
 	}
-	return 1
+	return ""
+}
+
+// fewScoresFunction and fewValuesFunction are the products of few rows with K and V
+// of a type.
+func fewScoresFunction(k element) function {
+	t := "[]" + k.goType()
+	return function{"FewScores" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ")",
+		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k" + k.of() + " and the panel q. It raises max to them, and prefetches rows from next on."}
+}
+
+func fewValuesFunction(v element) function {
+	t := "[]" + v.goType()
+	return function{"FewValues" + v.suffix(), "(o []float32, ldo int, v " + t + ", ldv int, " + v.scales() + "p []float32, ldp, n, m, dv int, load bool, next " + t + ")",
+		"computes n rows of o, the products of the weights p and m rows of v" + v.of() + ", from +0 or from what o holds, and prefetches rows from next on."}
 }
 
 // stripFunction is the product by a strip of weights.
 func stripFunction(b element) function {
 	return function{"Strip" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
-		"is the tile product for a whole strip of weights, 48 lanes" + [...]string{"", " of binary16", " of bfloat16"}[b] + "."}
+		"is the tile product for a whole strip of weights, 48 lanes" + b.of() + "."}
 }
 
 // tileFunction is the tile for panels of a number of vectors of an ISA.

@@ -76,9 +76,14 @@ type isa interface {
 	// it, from the address that addr gives for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
-	// keyColumns loads vector v of rows, those from v·lanes on, and transposes them:
+	// keyColumns loads vector v of 16 rows, those from v·lanes on, and transposes them:
 	// it returns a vector for each of the fewColumns columns.
 	keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual
+
+	// halvesOrder is what widenWords needs; that widens the lower and the upper halves,
+	// binary16, of 32-bit lanes. x may be overwritten.
+	halvesOrder(g *gen) operand.Op
+	widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual)
 
 	// repeatQuarter loads the 16 bytes at m into every quarter of v.
 	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)

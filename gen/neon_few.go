@@ -31,11 +31,14 @@ type neonFewScorer struct {
 	scratch     a64.GP
 }
 
-func (g *neon) fewScores() {
-	g.function(fewScoresFunction)
+func (g *neon) fewScores(k element) {
+	if k != float32s {
+		return
+	}
+	g.function(fewScoresFunction(k))
 	f := &neonFewScorer{neon: g, ld: g.stride("ldk"), n: g.num("n"), left: g.num("m"), s: g.slice("s"),
 		w: g.param(g.Len("max")), q: g.slice("q"), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP()}
-	f.prefetch = g.newPrefetch(f.ld, "d", fewLines)
+	f.prefetch = g.newPrefetch(f.ld, "d", 4)
 	g.Op("LSL", 2, f.w, f.w)
 	f.k[0] = g.slice("k")
 	for i := 1; i < 4; i++ {
@@ -235,8 +238,11 @@ type neonFewValuer struct {
 	row            a64.GP
 }
 
-func (g *neon) fewValues() {
-	g.function(fewValuesFunction)
+func (g *neon) fewValues(v element) {
+	if v != float32s {
+		return
+	}
+	g.function(fewValuesFunction(v))
 	f := &neonFewValuer{neon: g, o: g.slice("o"), ldo: g.stride("ldo"), v: g.slice("v"), ldv: g.stride("ldv"), p: g.slice("p"), ldp: g.stride("ldp"),
 		n: g.num("n"), left: g.num("m"), begun: g.param(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
 		column: g.GP(), columns: g.GP(), lane: g.GP(), row: g.GP()}

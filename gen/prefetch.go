@@ -24,7 +24,7 @@ type prefetch struct {
 	*gen
 	address, far, left reg.GPVirtual
 	base, length, gap  operand.Mem
-	lines              int // a step
+	step               int // bytes of a step, whole lines or part of one
 }
 
 const (
@@ -32,13 +32,13 @@ const (
 	nearBytes = 8 << 10
 )
 
-// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns as the
-// parameter says.
-func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, lines int) *prefetch {
+// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
+// as the parameter says, in steps of so many bytes.
+func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e element, step int) *prefetch {
 	next := g.Param("next")
-	p := &prefetch{gen: g, lines: lines, address: g.GP64(), far: g.GP64(), left: g.GP64(),
+	p := &prefetch{gen: g, step: step, address: g.GP64(), far: g.GP64(), left: g.GP64(),
 		base: g.memory(next.Base()), length: g.memory(next.Len()), gap: g.memory(next.Cap())}
-	row, gap, step := g.stride(columns), g.GP64(), lines*lineBytes
+	row, gap := g.strideOf(columns, e), g.GP64()
 	g.XORQ(gap, gap)
 	g.CMPQ(row, ld)
 	g.JE(operand.LabelRef("dense"))
@@ -65,8 +65,11 @@ func (p *prefetch) start() {
 	p.MOVQ(p.length, p.left)
 }
 
-// line prefetches line i of a step.
+// line prefetches line i of a step, which has it if it is as long.
 func (p *prefetch) line(i int) {
+	if i > 0 && i >= p.step/lineBytes {
+		return
+	}
 	p.PREFETCHT0(at(p.address, i*lineBytes))
 	further := indexed(p.address, p.far, 1)
 	further.Disp = i * lineBytes
@@ -75,9 +78,8 @@ func (p *prefetch) line(i int) {
 
 // advance goes on by a step. The name is that of a label.
 func (p *prefetch) advance(name string) {
-	step := p.lines * lineBytes
-	p.ADDQ(operand.I32(step), p.address)
-	p.SUBQ(operand.I32(step), p.left)
+	p.ADDQ(operand.I32(p.step), p.address)
+	p.SUBQ(operand.I32(p.step), p.left)
 	p.JNZ(operand.LabelRef(name))
 	p.ADDQ(p.gap, p.address)
 	p.MOVQ(p.length, p.left)

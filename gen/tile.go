@@ -301,15 +301,7 @@ func (t *tiler) bytesOfB() int { return t.lanes() << t.element.shift() }
 // loadB loads a vector of B.
 func (t *tiler) loadB(m operand.Mem) reg.VecVirtual {
 	x := t.vec()
-	switch t.element {
-	case f16s:
-		t.VCVTPH2PS(m, x)
-	case bf16s:
-		t.VPMOVZXWD(m, x)
-		t.VPSLLD(operand.Imm(16), x, x)
-	default:
-		t.VMOVUPS(m, x)
-	}
+	t.loadWide(t.element, m, x)
 	return x
 }
 

@@ -33,6 +33,21 @@ type fewKernels struct {
 	// from +0, or from o itself if load is true. i < n, e < dv.
 	fewValues func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32)
 
+	// The following are fewScores and fewValues where K or V is of another type, given
+	// as in converters: it is widened on the way. d and dv are multiples of fewNarrow.
+	// A tier may lack them, all or none; K and V are widened before there.
+	fewScoresF16, fewScoresBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16)
+	fewValuesF16, fewValuesBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16)
+
+	// Of int8, group neighbours in a row share a scale, group a multiple of fewNarrow.
+	// fewScoresInt8 takes the scales with the keys side by side, fewValuesInt8 as they
+	// usually lie:
+	//
+	//	k[j·ldk+x] stands for float32(k[j·ldk+x])·scales[x/group·lsc+j]
+	//	v[j·ldv+e] stands for float32(v[j·ldv+e])·scales[j·lsc+e/group]
+	fewScoresInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8)
+	fewValuesInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8)
+
 	// fewFold folds the output of a block into the running one:
 	// o[i·ldo+e] = fma(part[i·ldp+e], beta[i], o[i·ldo+e]·alpha[i]).
 	fewFold func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)
@@ -43,10 +58,12 @@ type fewKernels struct {
 	fewUnpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
 }
 
-// The least keys and columns that fewScores works on.
+// The least keys and columns that fewScores works on, and what divides the columns of
+// narrow types.
 const (
 	fewKeys    = 16
 	fewColumns = 8
+	fewNarrow  = 16
 )
 
 const (
@@ -78,21 +95,22 @@ func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []fl
 	if n < fewKeys { // there is nothing to wait for
 		return rows, rows, stride, got
 	}
-	return rows, x.ahead(u, lo, rows), stride, got
+	return rows, ahead(x, u, lo, rows, x.f32), stride, got
 }
 
-// ahead returns what lies fewAhead bytes further on in memory than rows, which are those of
-// unit u from row lo on; in pages, where there is nothing further on, the rows themselves.
-func (t *Tensor) ahead(u unit, lo int, rows []float32) []float32 {
-	n := max(fewKeys, fewAhead/4/t.shape[3]&^(fewKeys-1))
-	if t.isPaged() {
-		if lo += n; lo < t.length(u.b) {
-			return t.f32[t.index(u.b, u.h, lo):]
+// ahead returns what lies fewAhead bytes further on in the memory of x, all, than rows, which
+// are those of unit u from row lo on; in pages, where there is nothing further on, the
+// rows themselves.
+func ahead[E any](x *Tensor, u unit, lo int, rows, all []E) []E {
+	n := max(fewKeys, fewAhead/x.dtype.size()/x.shape[3]&^(fewKeys-1))
+	if x.isPaged() {
+		if lo += n; lo < x.length(u.b) {
+			return all[x.index(u.b, u.h, lo):]
 		}
 		return rows
 	}
-	if n < cap(rows)/max(1, t.stride[2]) {
-		return rows[n*t.stride[2] : cap(rows)]
+	if n < cap(rows)/max(1, x.stride[2]) {
+		return rows[n*x.stride[2] : cap(rows)]
 	}
 	return rows
 }
@@ -104,12 +122,17 @@ func (w *workspace) fewScoreRows(j *job, p *panel, part span, top []float32) {
 		top = w.ignored[:lanes]
 	}
 	for part.lo < part.hi {
-		s := p.scores(part)
-		k, next, ld, n := w.wideK.fewOf(j.tier, &j.k, p.unit, part.lo-p.phase, rowsPerCall(part.len(), lanes*d))
-		if n < fewKeys {
-			p.kern.tileMax(s, lanes, k, ld, 1, p.q, lanes, n, d, top)
-		} else {
-			p.kern.fewScores(s, k, ld, p.q, p.n, n, d, top, next)
+		s, lo, rows := p.scores(part), part.lo-p.phase, rowsPerCall(part.len(), lanes*d)
+		n := w.narrowScores(j, p, s, lo, rows, top)
+		if n == 0 {
+			var k, next []float32
+			var ld int
+			k, next, ld, n = w.wideK.fewOf(j.tier, &j.k, p.unit, lo, rows)
+			if n < fewKeys {
+				p.kern.tileMax(s, lanes, k, ld, 1, p.q, lanes, n, d, top)
+			} else {
+				p.kern.fewScores(s, k, ld, p.q, p.n, n, d, top, next)
+			}
 		}
 		part.lo += n
 	}
@@ -124,8 +147,14 @@ func (w *workspace) fewWeigh(j *job, p *panel) {
 	}
 	load := false
 	for part := p.keys; part.lo < part.hi; load = true {
-		v, next, ld, n := w.wideV.fewOf(j.tier, &j.v, p.unit, part.lo-p.phase, rowsPerCall(part.len(), p.n*dv))
-		p.kern.fewValues(o, dv, v, ld, p.scores(part), lanes, p.n, n, dv, load, next)
+		lo, rows := part.lo-p.phase, rowsPerCall(part.len(), p.n*dv)
+		n := w.narrowValues(j, p, o, lo, rows, p.scores(part), load)
+		if n == 0 {
+			var v, next []float32
+			var ld int
+			v, next, ld, n = w.wideV.fewOf(j.tier, &j.v, p.unit, lo, rows)
+			p.kern.fewValues(o, dv, v, ld, p.scores(part), lanes, p.n, n, dv, load, next)
+		}
 		part.lo += n
 	}
 	if p.started {

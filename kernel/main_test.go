@@ -13,6 +13,9 @@ func TestMain(m *testing.M) {
 	for _, t := range Tiers() {
 		if t.Runs {
 			fmt.Printf("attn: tier %s is tested\n", t.Name)
+			if x, _ := tierFor(t.Name); x.panels[0].fewScoresF16 == nil {
+				fmt.Printf("attn: tier %s lacks kernels that widen K and V of few rows on the way\n", t.Name)
+			}
 		} else {
 			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, t.Reason)
 		}

@@ -35,6 +35,12 @@ var microKernels = []struct {
 	{"unpack", unpackCases},
 	{"fewScores", fewScoresCases},
 	{"fewValues", fewValuesCases},
+	{"fewScoresF16", narrowScoresCases(Float16)},
+	{"fewScoresBF16", narrowScoresCases(BFloat16)},
+	{"fewScoresInt8", narrowScoresCases(Int8)},
+	{"fewValuesF16", narrowValuesCases(Float16)},
+	{"fewValuesBF16", narrowValuesCases(BFloat16)},
+	{"fewValuesInt8", narrowValuesCases(Int8)},
 	{"fewFold", fewFoldCases},
 	{"fewUnpack", fewUnpackCases},
 	{"widenF16", widenCases(widenF16Of)},
@@ -64,6 +70,9 @@ func TestMicro(t *testing.T) {
 	for _, k := range microKernels {
 		t.Run("kernel="+k.name, func(t *testing.T) {
 			eachPanel(t, func(t *testing.T, p *panelKernels) {
+				if p.without(k.name) {
+					t.Skip("the tier does without it")
+				}
 				if err := checkMicro(p, k.cases(p.lanes), newArena(inside)); err != nil {
 					t.Error(err)
 				}

@@ -197,6 +197,25 @@ func benchFew(w int) (list []microBenchmark) {
 			}}, microBenchmark{"fewValues", shape, flop, 0, func(p *panelKernels) {
 				p.fewValues(o, d, k, d, s, w, n, blockKeys, d, false, k)
 			}})
+			halves, ints, scales := make([]uint16, len(k)), make([]int8, len(k)), random(blockKeys)
+			for i, x := range k {
+				halves[i], ints[i] = uint16(ToF16(x)), int8(i)
+			}
+			add := func(kernel string, call func(p *panelKernels)) {
+				list = append(list, microBenchmark{kernel, shape, flop, 0, func(p *panelKernels) {
+					if !p.without(kernel) {
+						call(p)
+					}
+				}})
+			}
+			add("fewScoresF16", func(p *panelKernels) { p.fewScoresF16(s, halves, d, q, n, blockKeys, d, top, halves) })
+			add("fewScoresBF16", func(p *panelKernels) { p.fewScoresBF16(s, halves, d, q, n, blockKeys, d, top, halves) })
+			add("fewScoresInt8", func(p *panelKernels) { p.fewScoresInt8(s, ints, d, scales, 0, d, q, n, blockKeys, d, top, ints) })
+			add("fewValuesF16", func(p *panelKernels) { p.fewValuesF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves) })
+			add("fewValuesBF16", func(p *panelKernels) { p.fewValuesBF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves) })
+			add("fewValuesInt8", func(p *panelKernels) {
+				p.fewValuesInt8(o, d, ints, d, scales, 1, d, s, w, n, blockKeys, d, false, ints)
+			})
 		}
 	}
 	return list

@@ -8,7 +8,7 @@ import (
 
 // referenceFew returns the kernels for few rows, straight from their definition.
 func referenceFew(w int) fewKernels {
-	return fewKernels{
+	return referenceNarrow(fewKernels{
 		fewScores: func(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32) {
 			for j := range m {
 				fallback.TileW(1, s[j*w:], 1, q, 1, w, k[j*ldk:], 1, n, d, false)
@@ -48,7 +48,7 @@ func referenceFew(w int) fewKernels {
 			}
 			return nans
 		},
-	}
+	})
 }
 
 func filledInt32(n int, x int32) []int32 {
@@ -130,8 +130,20 @@ func (c fewValuesCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	ldv, ldo := c.dv+c.gapV, c.dv+c.gapO
 	v := a.matrix("v", c.m, c.dv, ldv, nan32)
 	c.values.fill(r, v, c.m, c.dv, ldv)
+	p, o := c.weights(a, r, w), c.output(a, r)
+	return func(k *panelKernels) { k.fewValues(o, ldo, v, ldv, p, w, c.n, c.m, c.dv, c.load, v) }
+}
+
+// weights returns those of the rows, in a panel.
+func (c fewValuesCase) weights(a *arena, r *rng, w int) []float32 {
 	p := a.matrix("p", c.m, w, w, nan32)
 	c.values.fill(r, p, c.m, c.n, w)
+	return p
+}
+
+// output returns what the call writes to, or adds to.
+func (c fewValuesCase) output(a *arena, r *rng) []float32 {
+	ldo := c.dv + c.gapO
 	o := a.matrix("o", c.n, c.dv, ldo, canary)
 	for i := range c.n {
 		row := o[i*ldo:][:c.dv]
@@ -140,7 +152,7 @@ func (c fewValuesCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 			c.values.fill(r, row, 1, c.dv, c.dv)
 		}
 	}
-	return func(k *panelKernels) { k.fewValues(o, ldo, v, ldv, p, w, c.n, c.m, c.dv, c.load, v) }
+	return o
 }
 
 // A fewRowsCase is a call of fewFold or fewUnpack.

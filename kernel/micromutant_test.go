@@ -23,7 +23,7 @@ func TestMicroCatches(t *testing.T) {
 			t.Errorf("%s: the reference differs from itself: %v", k.name, err)
 		}
 	}
-	for _, list := range [][]mutant{tileMutants, softmaxMutants, scoreMutants, packMutants, fewMutants, convertMutants, stripMutants, functionMutants, additiveMutants} {
+	for _, list := range [][]mutant{tileMutants, softmaxMutants, scoreMutants, packMutants, fewMutants, narrowMutants, convertMutants, stripMutants, functionMutants, additiveMutants} {
 		for _, m := range list {
 			p := reference(w)
 			m.spoil(p)
