@@ -144,10 +144,21 @@ func (j *job) cut(y *stretch, all float64, wanted, threads int) {
 		y.together = max(1, min(share/y.panels, int(min(all/unit, float64(y.units)))))
 	}
 	y.tasks = ceilDiv(y.units, y.together) * y.groups
-	even := len(j.stretches) == 1 && y.units*y.panels%threads == 0
-	if threads > 1 && parts > float64(y.panels) && !even {
+	if threads > 1 && j.splits(y, parts, threads) {
 		j.split(y)
 	}
+}
+
+// splits tells whether the panels of a stretch, of which a unit should have so many parts, are
+// to be cut into blocks of keys. Few rows cost next to nothing to cut, and their calls are
+// so short that it matters how late other threads begin: some 50 µs. So these get smaller
+// parts, even if there is a panel for every thread.
+func (j *job) splits(y *stretch, parts float64, threads int) bool {
+	if j.few(y.rows) {
+		return 2*parts > float64(y.panels)
+	}
+	even := len(j.stretches) == 1 && y.units*y.panels%threads == 0
+	return parts > float64(y.panels) && !even
 }
 
 // largestTasksFirst orders stretches so that the last tasks, which other threads may have to
