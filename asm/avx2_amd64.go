@@ -127,42 +127,42 @@ func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, s
 // FewScoresAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
 // FewValuesAVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
 // FewScoresF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the panel q. It raises max to them, and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
 // FewValuesF16AVX2 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
 // FewScoresBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the panel q. It raises max to them, and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
 // FewValuesBF16AVX2 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
 // FewScoresInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the panel q. It raises max to them, and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8)
+func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
 // FewValuesInt8AVX2 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8)
+func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
 // FewFoldAVX2 folds n rows of part into those of o: fma(part, beta, o·alpha).
 //

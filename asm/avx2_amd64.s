@@ -11953,11 +11953,13 @@ finite:
 	JL   lane
 	JMP  done
 
-// func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+// func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·FewScoresAVX2(SB), NOSPLIT, $0-152
+TEXT ·FewScoresAVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x02, DX
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
 	XORQ BX, BX
@@ -11969,13 +11971,10 @@ TEXT ·FewScoresAVX2(SB), NOSPLIT, $0-152
 	ANDQ $-256, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -13327,11 +13326,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+// func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·FewValuesAVX2(SB), NOSPLIT, $0-152
+TEXT ·FewValuesAVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x02, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x02, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x02, CX
 	XORQ BX, BX
@@ -13343,13 +13344,10 @@ TEXT ·FewValuesAVX2(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -14449,11 +14447,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·FewScoresF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·FewScoresF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -14465,13 +14465,10 @@ TEXT ·FewScoresF16AVX2(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -15773,11 +15770,13 @@ DATA halvesAVX2<>+24(SB)/4, $0x07060302
 DATA halvesAVX2<>+28(SB)/4, $0x0f0e0b0a
 GLOBL halvesAVX2<>(SB), RODATA|NOPTR, $32
 
-// func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·FewValuesF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·FewValuesF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -15789,13 +15788,10 @@ TEXT ·FewValuesF16AVX2(SB), NOSPLIT, $0-152
 	ANDQ $-64, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -16257,11 +16253,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewScoresBF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·FewScoresBF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -16273,13 +16271,10 @@ TEXT ·FewScoresBF16AVX2(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -17485,11 +17480,13 @@ DATA constffff0000AVX2<>+24(SB)/4, $0xffff0000
 DATA constffff0000AVX2<>+28(SB)/4, $0xffff0000
 GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewValuesBF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·FewValuesBF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -17501,13 +17498,10 @@ TEXT ·FewValuesBF16AVX2(SB), NOSPLIT, $0-152
 	ANDQ $-64, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -17993,11 +17987,12 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8)
+// func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewScoresInt8AVX2(SB), NOSPLIT, $0-192
+TEXT ·FewScoresInt8AVX2(SB), NOSPLIT, $0-200
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, lsc+80(FP)
+	MOVQ far+192(FP), BX
 	MOVQ d+136(FP), CX
 	XORQ DX, DX
 	CMPQ CX, AX
@@ -18008,13 +18003,10 @@ TEXT ·FewScoresInt8AVX2(SB), NOSPLIT, $0-192
 	ANDQ $-64, CX
 	MOVQ AX, DX
 	SUBQ CX, DX
-	MOVQ AX, BX
-	SHLQ $0x04, BX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, BX
 
 rows:
 	MOVQ CX, next_len+176(FP)
@@ -20084,10 +20076,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8)
+// func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewValuesInt8AVX2(SB), NOSPLIT, $0-192
+TEXT ·FewValuesInt8AVX2(SB), NOSPLIT, $0-200
 	MOVQ ldv+56(FP), AX
+	MOVQ far+192(FP), DX
 	MOVQ dv+152(FP), CX
 	XORQ BX, BX
 	CMPQ CX, AX
@@ -20098,13 +20091,10 @@ TEXT ·FewValuesInt8AVX2(SB), NOSPLIT, $0-192
 	ANDQ $-32, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+176(FP)

@@ -21973,11 +21973,13 @@ finite:
 	JL   lane
 	JMP  done
 
-// func FewScoresAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
+// func FewScoresAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresAVX512(SB), NOSPLIT, $0-152
+TEXT ·FewScoresAVX512(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x02, DX
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
 	XORQ BX, BX
@@ -21989,13 +21991,10 @@ TEXT ·FewScoresAVX512(SB), NOSPLIT, $0-152
 	ANDQ $-256, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -25119,11 +25118,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
+// func FewValuesAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·FewValuesAVX512(SB), NOSPLIT, $0-152
+TEXT ·FewValuesAVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x02, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x02, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x02, CX
 	XORQ BX, BX
@@ -25135,13 +25136,10 @@ TEXT ·FewValuesAVX512(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -27539,12 +27537,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// func FewScoresF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresF16AVX512(SB), NOSPLIT, $0-152
+TEXT ·FewScoresF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS halvesAVX512<>+0(SB), Z0
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
 	MOVQ    d+96(FP), CX
 	SHLQ    $0x01, CX
 	XORQ    BX, BX
@@ -27556,13 +27556,10 @@ TEXT ·FewScoresF16AVX512(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -29676,11 +29673,13 @@ DATA halvesAVX512<>+56(SB)/4, $0x001b0019
 DATA halvesAVX512<>+60(SB)/4, $0x001f001d
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
-// func FewValuesF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// func FewValuesF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-152
+TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -29692,13 +29691,10 @@ TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-152
 	ANDQ $-64, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -30494,12 +30490,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16)
+// func FewScoresBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresBF16AVX512(SB), NOSPLIT, $0-152
+TEXT ·FewScoresBF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
 	MOVQ    d+96(FP), CX
 	SHLQ    $0x01, CX
 	XORQ    BX, BX
@@ -30511,13 +30509,10 @@ TEXT ·FewScoresBF16AVX512(SB), NOSPLIT, $0-152
 	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -32567,11 +32562,13 @@ DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
 DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
 GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func FewValuesBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16)
+// func FewValuesBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-152
+TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
+	MOVQ far+152(FP), DX
+	SHLQ $0x01, DX
 	MOVQ dv+112(FP), CX
 	SHLQ $0x01, CX
 	XORQ BX, BX
@@ -32583,13 +32580,10 @@ TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-152
 	ANDQ $-64, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+136(FP)
@@ -33409,11 +33403,12 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8)
+// func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-192
+TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-200
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, lsc+80(FP)
+	MOVQ far+192(FP), BX
 	MOVQ d+136(FP), CX
 	XORQ DX, DX
 	CMPQ CX, AX
@@ -33424,13 +33419,10 @@ TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-192
 	ANDQ $-64, CX
 	MOVQ AX, DX
 	SUBQ CX, DX
-	MOVQ AX, BX
-	SHLQ $0x04, BX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, BX
 
 rows:
 	MOVQ CX, next_len+176(FP)
@@ -36400,10 +36392,11 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8)
+// func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-192
+TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-200
 	MOVQ ldv+56(FP), AX
+	MOVQ far+192(FP), DX
 	MOVQ dv+152(FP), CX
 	XORQ BX, BX
 	CMPQ CX, AX
@@ -36414,13 +36407,10 @@ TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-192
 	ANDQ $-32, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
-	MOVQ AX, DX
-	SHLQ $0x04, DX
 	JMP  rows
 
 dense:
 	MOVQ $0x7fffffffffffffff, CX
-	MOVQ $0x0000000000002000, DX
 
 rows:
 	MOVQ CX, next_len+176(FP)

@@ -29781,8 +29781,8 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
-// func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32)
-TEXT ·FewScoresNEON(SB), NOSPLIT, $0-152
+// func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+TEXT ·FewScoresNEON(SB), NOSPLIT, $0-160
 	MOVD ldk+48(FP), R0
 	LSL $2, R0, R0
 	MOVD n+80(FP), R1
@@ -29793,6 +29793,9 @@ TEXT ·FewScoresNEON(SB), NOSPLIT, $0-152
 	MOVD next_base+128(FP), R15
 	MOVD d+96(FP), R16
 	LSL $2, R16, R16
+	MOVD far+152(FP), R17
+	LSL $2, R17, R17
+	ADD R17, R15, R14
 	CMP R0, R16
 	BEQ dense
 
@@ -29800,23 +29803,21 @@ TEXT ·FewScoresNEON(SB), NOSPLIT, $0-152
 	ADD $255, R16, R16
 	AND $-256, R16, R16
 	SUB R16, R0, R13
-	ADD R0<<4, R15, R14
 	B rows
 
 dense:
 	MOVD $9223372036854775807, R16
 	MOVD $0, R13
-	ADD $8192, R15, R14
 
 rows:
 	LSL $2, R4, R4
-	MOVD k_base+24(FP), R17
-	ADD R0, R17, R19
-	LSL $2, R0, R20
-	ADD R0, R19, R21
-	ADD R20, R20, R22
-	ADD R0, R21, R23
-	ADD R20, R22, R24
+	MOVD k_base+24(FP), R19
+	ADD R0, R19, R20
+	LSL $2, R0, R21
+	ADD R0, R20, R22
+	ADD R21, R21, R23
+	ADD R0, R22, R24
+	ADD R21, R23, R25
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -29827,10 +29828,10 @@ tile:
 	MUL R4, R2, R9
 	ADD R9, R3, R3
 	MUL R0, R2, R9
-	ADD R9, R17, R17
 	ADD R9, R19, R19
-	ADD R9, R21, R21
-	ADD R9, R23, R23
+	ADD R9, R20, R20
+	ADD R9, R22, R22
+	ADD R9, R24, R24
 	MOVD $16, R2
 
 whole:
@@ -29885,10 +29886,10 @@ group1ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F7
 	ADD R4, R6, R6
-	FMOVQ (R17), F8
-	FMOVQ (R19), F9
-	FMOVQ (R21), F10
-	FMOVQ (R23), F11
+	FMOVQ (R19), F8
+	FMOVQ (R20), F9
+	FMOVQ (R22), F10
+	FMOVQ (R24), F11
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -29903,10 +29904,10 @@ group1ahead:
 	WORD $0x4f851120 // fmla v0.4s, v9.4s, v5.s[0]
 	WORD $0x4f861140 // fmla v0.4s, v10.4s, v6.s[0]
 	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
-	WORD $0x3cf46a28 // ldr q8, [x17, x20]
-	WORD $0x3cf46a69 // ldr q9, [x19, x20]
-	WORD $0x3cf46aaa // ldr q10, [x21, x20]
-	WORD $0x3cf46aeb // ldr q11, [x23, x20]
+	WORD $0x3cf56a68 // ldr q8, [x19, x21]
+	WORD $0x3cf56a89 // ldr q9, [x20, x21]
+	WORD $0x3cf56aca // ldr q10, [x22, x21]
+	WORD $0x3cf56b0b // ldr q11, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -29921,10 +29922,10 @@ group1ahead:
 	WORD $0x4f851121 // fmla v1.4s, v9.4s, v5.s[0]
 	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
-	WORD $0x3cf66a28 // ldr q8, [x17, x22]
-	WORD $0x3cf66a69 // ldr q9, [x19, x22]
-	WORD $0x3cf66aaa // ldr q10, [x21, x22]
-	WORD $0x3cf66aeb // ldr q11, [x23, x22]
+	WORD $0x3cf76a68 // ldr q8, [x19, x23]
+	WORD $0x3cf76a89 // ldr q9, [x20, x23]
+	WORD $0x3cf76aca // ldr q10, [x22, x23]
+	WORD $0x3cf76b0b // ldr q11, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -29939,10 +29940,10 @@ group1ahead:
 	WORD $0x4f851122 // fmla v2.4s, v9.4s, v5.s[0]
 	WORD $0x4f861142 // fmla v2.4s, v10.4s, v6.s[0]
 	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
-	WORD $0x3cf86a28 // ldr q8, [x17, x24]
-	WORD $0x3cf86a69 // ldr q9, [x19, x24]
-	WORD $0x3cf86aaa // ldr q10, [x21, x24]
-	WORD $0x3cf86aeb // ldr q11, [x23, x24]
+	WORD $0x3cf96a68 // ldr q8, [x19, x25]
+	WORD $0x3cf96a89 // ldr q9, [x20, x25]
+	WORD $0x3cf96aca // ldr q10, [x22, x25]
+	WORD $0x3cf96b0b // ldr q11, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -29957,20 +29958,20 @@ group1ahead:
 	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
 	WORD $0x4f861143 // fmla v3.4s, v10.4s, v6.s[0]
 	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 	SUBS $1, R8, R8
 	BNE group1step
 	MOVD d+96(FP), R8
 	ANDS $3, R8, R8
 	BEQ group1store
 	SUB $4, R8, R8
-	ADD R8<<2, R17, R17
 	ADD R8<<2, R19, R19
-	ADD R8<<2, R21, R21
-	ADD R8<<2, R23, R23
+	ADD R8<<2, R20, R20
+	ADD R8<<2, R22, R22
+	ADD R8<<2, R24, R24
 	MUL R4, R8, R9
 	ADD R9, R6, R6
 	FMOVQ (R6), F4
@@ -29981,10 +29982,10 @@ group1ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F7
 	ADD R4, R6, R6
-	FMOVQ (R17), F8
-	FMOVQ (R19), F9
-	FMOVQ (R21), F10
-	FMOVQ (R23), F11
+	FMOVQ (R19), F8
+	FMOVQ (R20), F9
+	FMOVQ (R22), F10
+	FMOVQ (R24), F11
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -30010,10 +30011,10 @@ group1skip2:
 	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
 
 group1skip3:
-	WORD $0x3cf46a28 // ldr q8, [x17, x20]
-	WORD $0x3cf46a69 // ldr q9, [x19, x20]
-	WORD $0x3cf46aaa // ldr q10, [x21, x20]
-	WORD $0x3cf46aeb // ldr q11, [x23, x20]
+	WORD $0x3cf56a68 // ldr q8, [x19, x21]
+	WORD $0x3cf56a89 // ldr q9, [x20, x21]
+	WORD $0x3cf56aca // ldr q10, [x22, x21]
+	WORD $0x3cf56b0b // ldr q11, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -30039,10 +30040,10 @@ group1skip6:
 	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
 
 group1skip7:
-	WORD $0x3cf66a28 // ldr q8, [x17, x22]
-	WORD $0x3cf66a69 // ldr q9, [x19, x22]
-	WORD $0x3cf66aaa // ldr q10, [x21, x22]
-	WORD $0x3cf66aeb // ldr q11, [x23, x22]
+	WORD $0x3cf76a68 // ldr q8, [x19, x23]
+	WORD $0x3cf76a89 // ldr q9, [x20, x23]
+	WORD $0x3cf76aca // ldr q10, [x22, x23]
+	WORD $0x3cf76b0b // ldr q11, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -30068,10 +30069,10 @@ group1skip10:
 	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
 
 group1skip11:
-	WORD $0x3cf86a28 // ldr q8, [x17, x24]
-	WORD $0x3cf86a69 // ldr q9, [x19, x24]
-	WORD $0x3cf86aaa // ldr q10, [x21, x24]
-	WORD $0x3cf86aeb // ldr q11, [x23, x24]
+	WORD $0x3cf96a68 // ldr q8, [x19, x25]
+	WORD $0x3cf96a89 // ldr q9, [x20, x25]
+	WORD $0x3cf96aca // ldr q10, [x22, x25]
+	WORD $0x3cf96b0b // ldr q11, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V9.S4, V8.S4, V12.S4
@@ -30097,10 +30098,10 @@ group1skip14:
 	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
 
 group1skip15:
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 
 group1store:
 	VORR V0.B16, V0.B16, V8.B16
@@ -30277,10 +30278,10 @@ group2ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F11
 	ADD R4, R6, R6
-	FMOVQ (R17), F12
-	FMOVQ (R19), F13
-	FMOVQ (R21), F14
-	FMOVQ (R23), F15
+	FMOVQ (R19), F12
+	FMOVQ (R20), F13
+	FMOVQ (R22), F14
+	FMOVQ (R24), F15
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30299,10 +30300,10 @@ group2ahead:
 	WORD $0x4faa11c1 // fmla v1.4s, v14.4s, v10.s[1]
 	WORD $0x4f8b11e0 // fmla v0.4s, v15.4s, v11.s[0]
 	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
-	WORD $0x3cf46a2c // ldr q12, [x17, x20]
-	WORD $0x3cf46a6d // ldr q13, [x19, x20]
-	WORD $0x3cf46aae // ldr q14, [x21, x20]
-	WORD $0x3cf46aef // ldr q15, [x23, x20]
+	WORD $0x3cf56a6c // ldr q12, [x19, x21]
+	WORD $0x3cf56a8d // ldr q13, [x20, x21]
+	WORD $0x3cf56ace // ldr q14, [x22, x21]
+	WORD $0x3cf56b0f // ldr q15, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30321,10 +30322,10 @@ group2ahead:
 	WORD $0x4faa11c3 // fmla v3.4s, v14.4s, v10.s[1]
 	WORD $0x4f8b11e2 // fmla v2.4s, v15.4s, v11.s[0]
 	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
-	WORD $0x3cf66a2c // ldr q12, [x17, x22]
-	WORD $0x3cf66a6d // ldr q13, [x19, x22]
-	WORD $0x3cf66aae // ldr q14, [x21, x22]
-	WORD $0x3cf66aef // ldr q15, [x23, x22]
+	WORD $0x3cf76a6c // ldr q12, [x19, x23]
+	WORD $0x3cf76a8d // ldr q13, [x20, x23]
+	WORD $0x3cf76ace // ldr q14, [x22, x23]
+	WORD $0x3cf76b0f // ldr q15, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30343,10 +30344,10 @@ group2ahead:
 	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
 	WORD $0x4f8b11e4 // fmla v4.4s, v15.4s, v11.s[0]
 	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
-	WORD $0x3cf86a2c // ldr q12, [x17, x24]
-	WORD $0x3cf86a6d // ldr q13, [x19, x24]
-	WORD $0x3cf86aae // ldr q14, [x21, x24]
-	WORD $0x3cf86aef // ldr q15, [x23, x24]
+	WORD $0x3cf96a6c // ldr q12, [x19, x25]
+	WORD $0x3cf96a8d // ldr q13, [x20, x25]
+	WORD $0x3cf96ace // ldr q14, [x22, x25]
+	WORD $0x3cf96b0f // ldr q15, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30365,20 +30366,20 @@ group2ahead:
 	WORD $0x4faa11c7 // fmla v7.4s, v14.4s, v10.s[1]
 	WORD $0x4f8b11e6 // fmla v6.4s, v15.4s, v11.s[0]
 	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 	SUBS $1, R8, R8
 	BNE group2step
 	MOVD d+96(FP), R8
 	ANDS $3, R8, R8
 	BEQ group2store
 	SUB $4, R8, R8
-	ADD R8<<2, R17, R17
 	ADD R8<<2, R19, R19
-	ADD R8<<2, R21, R21
-	ADD R8<<2, R23, R23
+	ADD R8<<2, R20, R20
+	ADD R8<<2, R22, R22
+	ADD R8<<2, R24, R24
 	MUL R4, R8, R9
 	ADD R9, R6, R6
 	FMOVQ (R6), F8
@@ -30389,10 +30390,10 @@ group2ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F11
 	ADD R4, R6, R6
-	FMOVQ (R17), F12
-	FMOVQ (R19), F13
-	FMOVQ (R21), F14
-	FMOVQ (R23), F15
+	FMOVQ (R19), F12
+	FMOVQ (R20), F13
+	FMOVQ (R22), F14
+	FMOVQ (R24), F15
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30421,10 +30422,10 @@ group2skip2:
 	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
 
 group2skip3:
-	WORD $0x3cf46a2c // ldr q12, [x17, x20]
-	WORD $0x3cf46a6d // ldr q13, [x19, x20]
-	WORD $0x3cf46aae // ldr q14, [x21, x20]
-	WORD $0x3cf46aef // ldr q15, [x23, x20]
+	WORD $0x3cf56a6c // ldr q12, [x19, x21]
+	WORD $0x3cf56a8d // ldr q13, [x20, x21]
+	WORD $0x3cf56ace // ldr q14, [x22, x21]
+	WORD $0x3cf56b0f // ldr q15, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30453,10 +30454,10 @@ group2skip6:
 	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
 
 group2skip7:
-	WORD $0x3cf66a2c // ldr q12, [x17, x22]
-	WORD $0x3cf66a6d // ldr q13, [x19, x22]
-	WORD $0x3cf66aae // ldr q14, [x21, x22]
-	WORD $0x3cf66aef // ldr q15, [x23, x22]
+	WORD $0x3cf76a6c // ldr q12, [x19, x23]
+	WORD $0x3cf76a8d // ldr q13, [x20, x23]
+	WORD $0x3cf76ace // ldr q14, [x22, x23]
+	WORD $0x3cf76b0f // ldr q15, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30485,10 +30486,10 @@ group2skip10:
 	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
 
 group2skip11:
-	WORD $0x3cf86a2c // ldr q12, [x17, x24]
-	WORD $0x3cf86a6d // ldr q13, [x19, x24]
-	WORD $0x3cf86aae // ldr q14, [x21, x24]
-	WORD $0x3cf86aef // ldr q15, [x23, x24]
+	WORD $0x3cf96a6c // ldr q12, [x19, x25]
+	WORD $0x3cf96a8d // ldr q13, [x20, x25]
+	WORD $0x3cf96ace // ldr q14, [x22, x25]
+	WORD $0x3cf96b0f // ldr q15, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V13.S4, V12.S4, V16.S4
@@ -30517,10 +30518,10 @@ group2skip14:
 	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
 
 group2skip15:
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 
 group2store:
 	VORR V1.B16, V1.B16, V12.B16
@@ -30697,10 +30698,10 @@ group3ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F15
 	ADD R4, R6, R6
-	FMOVQ (R17), F16
-	FMOVQ (R19), F17
-	FMOVQ (R21), F18
-	FMOVQ (R23), F19
+	FMOVQ (R19), F16
+	FMOVQ (R20), F17
+	FMOVQ (R22), F18
+	FMOVQ (R24), F19
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30723,10 +30724,10 @@ group3ahead:
 	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
 	WORD $0x4faf1261 // fmla v1.4s, v19.4s, v15.s[1]
 	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
-	WORD $0x3cf46a30 // ldr q16, [x17, x20]
-	WORD $0x3cf46a71 // ldr q17, [x19, x20]
-	WORD $0x3cf46ab2 // ldr q18, [x21, x20]
-	WORD $0x3cf46af3 // ldr q19, [x23, x20]
+	WORD $0x3cf56a70 // ldr q16, [x19, x21]
+	WORD $0x3cf56a91 // ldr q17, [x20, x21]
+	WORD $0x3cf56ad2 // ldr q18, [x22, x21]
+	WORD $0x3cf56b13 // ldr q19, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30749,10 +30750,10 @@ group3ahead:
 	WORD $0x4f8f1263 // fmla v3.4s, v19.4s, v15.s[0]
 	WORD $0x4faf1264 // fmla v4.4s, v19.4s, v15.s[1]
 	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
-	WORD $0x3cf66a30 // ldr q16, [x17, x22]
-	WORD $0x3cf66a71 // ldr q17, [x19, x22]
-	WORD $0x3cf66ab2 // ldr q18, [x21, x22]
-	WORD $0x3cf66af3 // ldr q19, [x23, x22]
+	WORD $0x3cf76a70 // ldr q16, [x19, x23]
+	WORD $0x3cf76a91 // ldr q17, [x20, x23]
+	WORD $0x3cf76ad2 // ldr q18, [x22, x23]
+	WORD $0x3cf76b13 // ldr q19, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30775,10 +30776,10 @@ group3ahead:
 	WORD $0x4f8f1266 // fmla v6.4s, v19.4s, v15.s[0]
 	WORD $0x4faf1267 // fmla v7.4s, v19.4s, v15.s[1]
 	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
-	WORD $0x3cf86a30 // ldr q16, [x17, x24]
-	WORD $0x3cf86a71 // ldr q17, [x19, x24]
-	WORD $0x3cf86ab2 // ldr q18, [x21, x24]
-	WORD $0x3cf86af3 // ldr q19, [x23, x24]
+	WORD $0x3cf96a70 // ldr q16, [x19, x25]
+	WORD $0x3cf96a91 // ldr q17, [x20, x25]
+	WORD $0x3cf96ad2 // ldr q18, [x22, x25]
+	WORD $0x3cf96b13 // ldr q19, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30801,20 +30802,20 @@ group3ahead:
 	WORD $0x4f8f1269 // fmla v9.4s, v19.4s, v15.s[0]
 	WORD $0x4faf126a // fmla v10.4s, v19.4s, v15.s[1]
 	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 	SUBS $1, R8, R8
 	BNE group3step
 	MOVD d+96(FP), R8
 	ANDS $3, R8, R8
 	BEQ group3store
 	SUB $4, R8, R8
-	ADD R8<<2, R17, R17
 	ADD R8<<2, R19, R19
-	ADD R8<<2, R21, R21
-	ADD R8<<2, R23, R23
+	ADD R8<<2, R20, R20
+	ADD R8<<2, R22, R22
+	ADD R8<<2, R24, R24
 	MUL R4, R8, R9
 	ADD R9, R6, R6
 	FMOVQ (R6), F12
@@ -30825,10 +30826,10 @@ group3ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F15
 	ADD R4, R6, R6
-	FMOVQ (R17), F16
-	FMOVQ (R19), F17
-	FMOVQ (R21), F18
-	FMOVQ (R23), F19
+	FMOVQ (R19), F16
+	FMOVQ (R20), F17
+	FMOVQ (R22), F18
+	FMOVQ (R24), F19
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30860,10 +30861,10 @@ group3skip2:
 	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
 
 group3skip3:
-	WORD $0x3cf46a30 // ldr q16, [x17, x20]
-	WORD $0x3cf46a71 // ldr q17, [x19, x20]
-	WORD $0x3cf46ab2 // ldr q18, [x21, x20]
-	WORD $0x3cf46af3 // ldr q19, [x23, x20]
+	WORD $0x3cf56a70 // ldr q16, [x19, x21]
+	WORD $0x3cf56a91 // ldr q17, [x20, x21]
+	WORD $0x3cf56ad2 // ldr q18, [x22, x21]
+	WORD $0x3cf56b13 // ldr q19, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30895,10 +30896,10 @@ group3skip6:
 	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
 
 group3skip7:
-	WORD $0x3cf66a30 // ldr q16, [x17, x22]
-	WORD $0x3cf66a71 // ldr q17, [x19, x22]
-	WORD $0x3cf66ab2 // ldr q18, [x21, x22]
-	WORD $0x3cf66af3 // ldr q19, [x23, x22]
+	WORD $0x3cf76a70 // ldr q16, [x19, x23]
+	WORD $0x3cf76a91 // ldr q17, [x20, x23]
+	WORD $0x3cf76ad2 // ldr q18, [x22, x23]
+	WORD $0x3cf76b13 // ldr q19, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30930,10 +30931,10 @@ group3skip10:
 	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
 
 group3skip11:
-	WORD $0x3cf86a30 // ldr q16, [x17, x24]
-	WORD $0x3cf86a71 // ldr q17, [x19, x24]
-	WORD $0x3cf86ab2 // ldr q18, [x21, x24]
-	WORD $0x3cf86af3 // ldr q19, [x23, x24]
+	WORD $0x3cf96a70 // ldr q16, [x19, x25]
+	WORD $0x3cf96a91 // ldr q17, [x20, x25]
+	WORD $0x3cf96ad2 // ldr q18, [x22, x25]
+	WORD $0x3cf96b13 // ldr q19, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V17.S4, V16.S4, V20.S4
@@ -30965,10 +30966,10 @@ group3skip14:
 	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
 
 group3skip15:
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 
 group3store:
 	VORR V2.B16, V2.B16, V16.B16
@@ -31145,10 +31146,10 @@ group4ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F19
 	ADD R4, R6, R6
-	FMOVQ (R17), F20
-	FMOVQ (R19), F21
-	FMOVQ (R21), F22
-	FMOVQ (R23), F23
+	FMOVQ (R19), F20
+	FMOVQ (R20), F21
+	FMOVQ (R22), F22
+	FMOVQ (R24), F23
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31175,10 +31176,10 @@ group4ahead:
 	WORD $0x4fb312e1 // fmla v1.4s, v23.4s, v19.s[1]
 	WORD $0x4f931ae2 // fmla v2.4s, v23.4s, v19.s[2]
 	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
-	WORD $0x3cf46a34 // ldr q20, [x17, x20]
-	WORD $0x3cf46a75 // ldr q21, [x19, x20]
-	WORD $0x3cf46ab6 // ldr q22, [x21, x20]
-	WORD $0x3cf46af7 // ldr q23, [x23, x20]
+	WORD $0x3cf56a74 // ldr q20, [x19, x21]
+	WORD $0x3cf56a95 // ldr q21, [x20, x21]
+	WORD $0x3cf56ad6 // ldr q22, [x22, x21]
+	WORD $0x3cf56b17 // ldr q23, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31205,10 +31206,10 @@ group4ahead:
 	WORD $0x4fb312e5 // fmla v5.4s, v23.4s, v19.s[1]
 	WORD $0x4f931ae6 // fmla v6.4s, v23.4s, v19.s[2]
 	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
-	WORD $0x3cf66a34 // ldr q20, [x17, x22]
-	WORD $0x3cf66a75 // ldr q21, [x19, x22]
-	WORD $0x3cf66ab6 // ldr q22, [x21, x22]
-	WORD $0x3cf66af7 // ldr q23, [x23, x22]
+	WORD $0x3cf76a74 // ldr q20, [x19, x23]
+	WORD $0x3cf76a95 // ldr q21, [x20, x23]
+	WORD $0x3cf76ad6 // ldr q22, [x22, x23]
+	WORD $0x3cf76b17 // ldr q23, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31235,10 +31236,10 @@ group4ahead:
 	WORD $0x4fb312e9 // fmla v9.4s, v23.4s, v19.s[1]
 	WORD $0x4f931aea // fmla v10.4s, v23.4s, v19.s[2]
 	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
-	WORD $0x3cf86a34 // ldr q20, [x17, x24]
-	WORD $0x3cf86a75 // ldr q21, [x19, x24]
-	WORD $0x3cf86ab6 // ldr q22, [x21, x24]
-	WORD $0x3cf86af7 // ldr q23, [x23, x24]
+	WORD $0x3cf96a74 // ldr q20, [x19, x25]
+	WORD $0x3cf96a95 // ldr q21, [x20, x25]
+	WORD $0x3cf96ad6 // ldr q22, [x22, x25]
+	WORD $0x3cf96b17 // ldr q23, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31265,20 +31266,20 @@ group4ahead:
 	WORD $0x4fb312ed // fmla v13.4s, v23.4s, v19.s[1]
 	WORD $0x4f931aee // fmla v14.4s, v23.4s, v19.s[2]
 	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 	SUBS $1, R8, R8
 	BNE group4step
 	MOVD d+96(FP), R8
 	ANDS $3, R8, R8
 	BEQ group4store
 	SUB $4, R8, R8
-	ADD R8<<2, R17, R17
 	ADD R8<<2, R19, R19
-	ADD R8<<2, R21, R21
-	ADD R8<<2, R23, R23
+	ADD R8<<2, R20, R20
+	ADD R8<<2, R22, R22
+	ADD R8<<2, R24, R24
 	MUL R4, R8, R9
 	ADD R9, R6, R6
 	FMOVQ (R6), F16
@@ -31289,10 +31290,10 @@ group4ahead:
 	ADD R4, R6, R6
 	FMOVQ (R6), F19
 	ADD R4, R6, R6
-	FMOVQ (R17), F20
-	FMOVQ (R19), F21
-	FMOVQ (R21), F22
-	FMOVQ (R23), F23
+	FMOVQ (R19), F20
+	FMOVQ (R20), F21
+	FMOVQ (R22), F22
+	FMOVQ (R24), F23
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31327,10 +31328,10 @@ group4skip2:
 	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
 
 group4skip3:
-	WORD $0x3cf46a34 // ldr q20, [x17, x20]
-	WORD $0x3cf46a75 // ldr q21, [x19, x20]
-	WORD $0x3cf46ab6 // ldr q22, [x21, x20]
-	WORD $0x3cf46af7 // ldr q23, [x23, x20]
+	WORD $0x3cf56a74 // ldr q20, [x19, x21]
+	WORD $0x3cf56a95 // ldr q21, [x20, x21]
+	WORD $0x3cf56ad6 // ldr q22, [x22, x21]
+	WORD $0x3cf56b17 // ldr q23, [x24, x21]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31365,10 +31366,10 @@ group4skip6:
 	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
 
 group4skip7:
-	WORD $0x3cf66a34 // ldr q20, [x17, x22]
-	WORD $0x3cf66a75 // ldr q21, [x19, x22]
-	WORD $0x3cf66ab6 // ldr q22, [x21, x22]
-	WORD $0x3cf66af7 // ldr q23, [x23, x22]
+	WORD $0x3cf76a74 // ldr q20, [x19, x23]
+	WORD $0x3cf76a95 // ldr q21, [x20, x23]
+	WORD $0x3cf76ad6 // ldr q22, [x22, x23]
+	WORD $0x3cf76b17 // ldr q23, [x24, x23]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31403,10 +31404,10 @@ group4skip10:
 	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
 
 group4skip11:
-	WORD $0x3cf86a34 // ldr q20, [x17, x24]
-	WORD $0x3cf86a75 // ldr q21, [x19, x24]
-	WORD $0x3cf86ab6 // ldr q22, [x21, x24]
-	WORD $0x3cf86af7 // ldr q23, [x23, x24]
+	WORD $0x3cf96a74 // ldr q20, [x19, x25]
+	WORD $0x3cf96a95 // ldr q21, [x20, x25]
+	WORD $0x3cf96ad6 // ldr q22, [x22, x25]
+	WORD $0x3cf96b17 // ldr q23, [x24, x25]
 
 	// Transpose the 4×4 matrix.
 	VTRN1 V21.S4, V20.S4, V24.S4
@@ -31441,10 +31442,10 @@ group4skip14:
 	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
 
 group4skip15:
-	ADD $16, R17, R17
 	ADD $16, R19, R19
-	ADD $16, R21, R21
-	ADD $16, R23, R23
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
 
 group4store:
 
@@ -31568,17 +31569,17 @@ group4lanes:
 next:
 	MOVD d+96(FP), R9
 	LSL $2, R9, R9
-	SUB R9, R17, R17
 	SUB R9, R19, R19
-	SUB R9, R21, R21
-	SUB R9, R23, R23
+	SUB R9, R20, R20
+	SUB R9, R22, R22
+	SUB R9, R24, R24
 	CMP R1, R7
 	BLT group
 	LSL $4, R0, R9
-	ADD R9, R17, R17
 	ADD R9, R19, R19
-	ADD R9, R21, R21
-	ADD R9, R23, R23
+	ADD R9, R20, R20
+	ADD R9, R22, R22
+	ADD R9, R24, R24
 	ADD R4<<4, R3, R3
 	ADD R0<<4, R15, R15
 	ADD R0<<4, R14, R14
@@ -31588,8 +31589,8 @@ next:
 done:
 	RET
 
-// func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32)
-TEXT ·FewValuesNEON(SB), NOSPLIT, $0-152
+// func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+TEXT ·FewValuesNEON(SB), NOSPLIT, $0-160
 	MOVD o_base+0(FP), R0
 	MOVD ldo+24(FP), R1
 	LSL $2, R1, R1
@@ -31605,6 +31606,9 @@ TEXT ·FewValuesNEON(SB), NOSPLIT, $0-152
 	MOVD next_base+128(FP), R23
 	MOVD dv+112(FP), R24
 	LSL $2, R24, R24
+	MOVD far+152(FP), R25
+	LSL $2, R25, R25
+	ADD R25, R23, R22
 	CMP R3, R24
 	BEQ dense
 
@@ -31612,13 +31616,11 @@ TEXT ·FewValuesNEON(SB), NOSPLIT, $0-152
 	ADD $63, R24, R24
 	AND $-64, R24, R24
 	SUB R24, R3, R21
-	ADD R3<<4, R23, R22
 	B rows
 
 dense:
 	MOVD $9223372036854775807, R24
 	MOVD $0, R21
-	ADD $8192, R23, R22
 
 rows:
 

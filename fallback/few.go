@@ -6,8 +6,8 @@ package fallback
 //	s[j·len(max)+lane] = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x = 0..d-1, from +0
 //
 // The lanes behind the last query, up to a multiple of 4, repeat it, and those
-// behind them the 4 before. The last argument is a hint for others.
-func FewScores(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32) {
+// behind them the 4 before. The last arguments are a hint for others.
+func FewScores(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 	w := len(max)
 	for j := 0; j < m; j += Lanes {
 		j := min(j, m-Lanes)
@@ -66,9 +66,9 @@ func keyChains(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
 //
 //	o[i·ldo+e] = fma(p[j·ldp+i], v[j·ldv+e], acc), j = 0..m-1
 //
-// from +0, or from what o holds if load is true. The last argument is a hint for
+// from +0, or from what o holds if load is true. The last arguments are a hint for
 // others.
-func FewValues(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32) {
+func FewValues(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 	for i := range n {
 		row := window(o, i*ldo, dv)
 		if !load {

@@ -170,13 +170,13 @@ func (b element) scales() string {
 // of a type.
 func fewScoresFunction(k element) function {
 	t := "[]" + k.goType()
-	return function{"FewScores" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ")",
+	return function{"FewScores" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ", far int)",
 		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k" + k.of() + " and the panel q. It raises max to them, and prefetches rows from next on."}
 }
 
 func fewValuesFunction(v element) function {
 	t := "[]" + v.goType()
-	return function{"FewValues" + v.suffix(), "(o []float32, ldo int, v " + t + ", ldv int, " + v.scales() + "p []float32, ldp, n, m, dv int, load bool, next " + t + ")",
+	return function{"FewValues" + v.suffix(), "(o []float32, ldo int, v " + t + ", ldv int, " + v.scales() + "p []float32, ldp, n, m, dv int, load bool, next " + t + ", far int)",
 		"computes n rows of o, the products of the weights p and m rows of v" + v.of() + ", from +0 or from what o holds, and prefetches rows from next on."}
 }
 

@@ -23,6 +23,7 @@ func (h hint) String() string { return string(h) }
 func (g *neon) newPrefetch(ld a64.GP, columns string, lines int) *neonPrefetch {
 	p := &neonPrefetch{neon: g, lines: lines, near: g.GP(), far: g.GP(), left: g.GP(), gap: g.GP(), farBase: g.GP(),
 		base: g.slice("next"), length: g.stride(columns)}
+	g.Op("ADD", g.stride("far"), p.base, p.farBase)
 	step := lines * lineBytes
 	g.Op("CMP", ld, p.length)
 	g.Jump("BEQ", "dense")
@@ -30,12 +31,10 @@ func (g *neon) newPrefetch(ld a64.GP, columns string, lines int) *neonPrefetch {
 	g.Op("ADD", step-1, p.length, p.length)
 	g.Op("AND", -step, p.length, p.length)
 	g.Op("SUB", p.length, ld, p.gap)
-	g.Op("ADD", ld.Shl(4), p.base, p.farBase)
 	g.Jump("B", "rows")
 	g.Label("dense")
 	g.Op("MOVD", math.MaxInt64, p.length)
 	g.Op("MOVD", 0, p.gap)
-	g.Op("ADD", nearBytes, p.base, p.farBase)
 	g.Label("rows")
 	return p
 }

@@ -10,7 +10,7 @@ import (
 // A prefetch is a stream of prefetches beside a loop over rows of memory: line
 // after line of the rows that begin at the parameter next and are as long and as
 // far apart as those that the function reads; and into the second-level cache, what
-// lies nearBytes behind. The order of memory is what a processor's own prefetcher
+// lies far behind them. The order of memory is what a processor's own prefetcher
 // recognises and runs ahead of; prefetches in the order of loads that visit 16
 // rows in turn get a third of the bandwidth on Zen 4. Rows side by side are one
 // long row.
@@ -27,16 +27,13 @@ type prefetch struct {
 	step               int // bytes of a step, whole lines or part of one
 }
 
-const (
-	lineBytes = 64
-	nearBytes = 8 << 10
-)
+const lineBytes = 64
 
 // newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
 // as the parameter says, in steps of so many bytes.
 func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e element, step int) *prefetch {
 	next := g.Param("next")
-	p := &prefetch{gen: g, step: step, address: g.GP64(), far: g.GP64(), left: g.GP64(),
+	p := &prefetch{gen: g, step: step, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
 		base: g.memory(next.Base()), length: g.memory(next.Len()), gap: g.memory(next.Cap())}
 	row, gap := g.strideOf(columns, e), g.GP64()
 	g.XORQ(gap, gap)
@@ -47,12 +44,9 @@ func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e element, step int)
 	g.ANDQ(operand.I32(-step), row)
 	g.MOVQ(ld, gap)
 	g.SUBQ(row, gap)
-	g.MOVQ(ld, p.far)
-	g.SHLQ(operand.Imm(4), p.far)
 	g.JMP(operand.LabelRef("rows"))
 	g.Label("dense")
 	g.MOVQ(operand.U64(math.MaxInt64), row)
-	g.MOVQ(operand.U64(nearBytes), p.far)
 	g.Label("rows")
 	g.MOVQ(row, p.length)
 	g.MOVQ(gap, p.gap)

@@ -108,7 +108,7 @@ func (w *workspace) additiveRows(j *job, p *panel, part span, top []float32) {
 	}
 	for part.lo < part.hi {
 		s := p.scores(part)
-		k, next, ld, n := w.wideK.fewOf(j.tier, &j.k, p.unit, part.lo-p.phase, min(part.len(), most))
+		k, next, _, ld, n := w.wideK.fewOf(j.tier, &j.k, p.unit, part.lo-p.phase, min(part.len(), most))
 		if size != j.d() {
 			pad(w.keys, k, ld, n, j.d())
 			k, next, ld = w.keys, w.keys, size

@@ -14,8 +14,9 @@ package kernel
 // panelKernels hold for them. w, the panel's width, is a multiple of 4.
 //
 // next is a hint: rows as long and as far apart as those of K or V begin there
-// that will be needed soon, as many as K or V has here. They are prefetched; what is
-// there does not matter.
+// that will be needed soon, as many as K or V has here, and far elements behind them,
+// or before them, as many that come after these. They are prefetched, the latter into
+// the second-level cache; what is there does not matter.
 type fewKernels struct {
 	// fewScores is tileMax for n queries in the first lanes of the panel q: A is
 	// K as it lies, m ≥ fewKeys rows of d ≥ fewColumns columns, and B is q.
@@ -24,20 +25,20 @@ type fewKernels struct {
 	//
 	// from +0, then max as in tileMax. The lanes from n up to a multiple of 4 repeat
 	// lane n-1, and those behind them repeat the 4 before.
-	fewScores func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32)
+	fewScores func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
 
 	// fewValues is the product of n lanes of the weights p and m rows of V:
 	//
 	//	o[i·ldo+e] = fma chain over j = 0..m-1 ascending, acc = fma(p[j·ldp+i], v[j·ldv+e], acc)
 	//
 	// from +0, or from o itself if load is true. i < n, e < dv.
-	fewValues func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32)
+	fewValues func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
 
 	// The following are fewScores and fewValues where K or V is of another type, given
 	// as in converters: it is widened on the way. d and dv are multiples of fewNarrow.
 	// A tier may lack them, all or none; K and V are widened before there.
-	fewScoresF16, fewScoresBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16)
-	fewValuesF16, fewValuesBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16)
+	fewScoresF16, fewScoresBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
+	fewValuesF16, fewValuesBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
 
 	// Of int8, group neighbours in a row share a scale, group a multiple of fewNarrow.
 	// fewScoresInt8 takes the scales with the keys side by side, fewValuesInt8 as they
@@ -45,8 +46,8 @@ type fewKernels struct {
 	//
 	//	k[j·ldk+x] stands for float32(k[j·ldk+x])·scales[x/group·lsc+j]
 	//	v[j·ldv+e] stands for float32(v[j·ldv+e])·scales[j·lsc+e/group]
-	fewScoresInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8)
-	fewValuesInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8)
+	fewScoresInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int)
+	fewValuesInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8, far int)
 
 	// fewFold folds the output of a block into the running one:
 	// o[i·ldo+e] = fma(part[i·ldp+e], beta[i], o[i·ldo+e]·alpha[i]).
@@ -83,36 +84,57 @@ func (j *job) few(rows int) bool {
 	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth
 }
 
-// fewOf returns rows of x like wideRows.of, and rows that will be needed soon.
+// fewOf returns rows of x like wideRows.of, and the hint which will be needed soon.
 // Of widened ones it takes no more than a piece, always in the same memory.
-func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []float32, stride, got int) {
+func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []float32, far, stride, got int) {
 	if w.used {
 		w.have = span{}
 		rows, stride, got = w.of(t, x, u, lo, min(n, fewPiece))
-		return rows, rows, stride, got
+		return rows, rows, 0, stride, got
 	}
-	rows, stride, got = w.of(t, x, u, lo, n)
-	if n < fewKeys { // there is nothing to wait for
-		return rows, rows, stride, got
-	}
-	return rows, ahead(x, u, lo, rows, x.f32), stride, got
+	rows, next, far, got = coming(x, u, lo, n, x.f32)
+	return rows, next, far, x.stride[2], got
 }
 
-// ahead returns what lies fewAhead bytes further on in the memory of x, all, than rows, which
-// are those of unit u from row lo on; in pages, where there is nothing further on, the
-// rows themselves.
-func ahead[E any](x *Tensor, u unit, lo int, rows, all []E) []E {
-	n := max(fewKeys, fewAhead/x.dtype.size()/x.shape[3]&^(fewKeys-1))
+// coming returns the memory of x, all, from row lo of unit u on, the rows that will be needed
+// soon, how far from there those lie that come after these, and how many of n rows lie
+// in one piece: not beyond where a page ends, their own or one of those ahead, which may
+// lie anywhere.
+func coming[E any](x *Tensor, u unit, lo, n int, all []E) (rows, next []E, far, run int) {
+	rows = all[x.index(u.b, u.h, lo):]
+	if n < fewKeys { // there is nothing to wait for
+		return rows, rows, 0, x.run(lo, n)
+	}
 	if x.isPaged() {
-		if lo += n; lo < x.length(u.b) {
-			return all[x.index(u.b, u.h, lo):]
-		}
-		return rows
+		near, run := x.further(u.b, lo, x.run(lo, n))
+		more, run := x.further(u.b, near, run)
+		at := x.index(u.b, u.h, near)
+		return rows, all[at:], x.index(u.b, u.h, more) - at, run
 	}
-	if n < cap(rows)/max(1, x.stride[2]) {
-		return rows[n*x.stride[2] : cap(rows)]
+	ahead, stride := x.rowsAhead(), x.stride[2]
+	far = ahead * stride
+	if ahead < len(rows)/max(1, stride) {
+		return rows, rows[far:], far, n
 	}
-	return rows
+	return rows, rows, far, n
+}
+
+// rowsAhead is the number of rows in fewAhead bytes.
+func (t *Tensor) rowsAhead() int {
+	return max(fewKeys, fewAhead/t.dtype.size()/t.shape[3]&^(fewKeys-1))
+}
+
+// further returns the row rowsAhead behind row l of batch row b, or l itself where that is
+// none, and how many of n rows lie in one piece there; but not fewer than fewScores takes.
+func (t *Tensor) further(b, l, n int) (row, run int) {
+	row = l + t.rowsAhead()
+	if row >= t.length(b) {
+		return l, n
+	}
+	if run = t.run(row, n); run < fewKeys {
+		run = n
+	}
+	return row, run
 }
 
 // fewScoreRows is scoreRows for a panel of few rows.
@@ -126,12 +148,12 @@ func (w *workspace) fewScoreRows(j *job, p *panel, part span, top []float32) {
 		n := w.narrowScores(j, p, s, lo, rows, top)
 		if n == 0 {
 			var k, next []float32
-			var ld int
-			k, next, ld, n = w.wideK.fewOf(j.tier, &j.k, p.unit, lo, rows)
+			var far, ld int
+			k, next, far, ld, n = w.wideK.fewOf(j.tier, &j.k, p.unit, lo, rows)
 			if n < fewKeys {
 				p.kern.tileMax(s, lanes, k, ld, 1, p.q, lanes, n, d, top)
 			} else {
-				p.kern.fewScores(s, k, ld, p.q, p.n, n, d, top, next)
+				p.kern.fewScores(s, k, ld, p.q, p.n, n, d, top, next, far)
 			}
 		}
 		part.lo += n
@@ -151,9 +173,9 @@ func (w *workspace) fewWeigh(j *job, p *panel) {
 		n := w.narrowValues(j, p, o, lo, rows, p.scores(part), load)
 		if n == 0 {
 			var v, next []float32
-			var ld int
-			v, next, ld, n = w.wideV.fewOf(j.tier, &j.v, p.unit, lo, rows)
-			p.kern.fewValues(o, dv, v, ld, p.scores(part), lanes, p.n, n, dv, load, next)
+			var far, ld int
+			v, next, far, ld, n = w.wideV.fewOf(j.tier, &j.v, p.unit, lo, rows)
+			p.kern.fewValues(o, dv, v, ld, p.scores(part), lanes, p.n, n, dv, load, next, far)
 		}
 		part.lo += n
 	}

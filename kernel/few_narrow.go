@@ -24,21 +24,21 @@ func (w *workspace) narrowScores(j *job, p *panel, s []float32, lo, rows int, to
 	if !kern.widens(x) {
 		return 0
 	}
-	n, d, ld := x.run(lo, rows), j.d(), x.stride[2]
-	if n < fewKeys {
+	if x.run(lo, rows) < fewKeys {
 		return 0
 	}
+	d, ld := j.d(), x.stride[2]
 	if x.dtype == Int8 {
-		k, next := comingRows(x, p.unit, lo, x.i8())
-		kern.fewScoresInt8(s, k, ld, w.wideK.keyScales(x, p.unit, lo, n), n, x.group(), p.q, p.n, n, d, top, next)
+		k, next, far, n := coming(x, p.unit, lo, rows, x.i8())
+		kern.fewScoresInt8(s, k, ld, w.wideK.keyScales(x, p.unit, lo, n), n, x.group(), p.q, p.n, n, d, top, next, far)
 		return n
 	}
 	scores := kern.fewScoresF16
 	if x.dtype == BFloat16 {
 		scores = kern.fewScoresBF16
 	}
-	k, next := comingRows(x, p.unit, lo, x.u16())
-	scores(s, k, ld, p.q, p.n, n, d, top, next)
+	k, next, far, n := coming(x, p.unit, lo, rows, x.u16())
+	scores(s, k, ld, p.q, p.n, n, d, top, next, far)
 	return n
 }
 
@@ -49,27 +49,20 @@ func (w *workspace) narrowValues(j *job, p *panel, o []float32, lo, rows int, we
 	if !kern.widens(x) {
 		return 0
 	}
-	n, dv, ld, lanes := x.run(lo, rows), j.dv(), x.stride[2], p.kern.lanes
+	dv, ld, lanes := j.dv(), x.stride[2], p.kern.lanes
 	if x.dtype == Int8 {
-		v, next := comingRows(x, p.unit, lo, x.i8())
+		v, next, far, n := coming(x, p.unit, lo, rows, x.i8())
 		scales, lsc := x.rowScales(p.unit, lo)
-		kern.fewValuesInt8(o, dv, v, ld, scales, lsc, x.group(), weights, lanes, p.n, n, dv, load, next)
+		kern.fewValuesInt8(o, dv, v, ld, scales, lsc, x.group(), weights, lanes, p.n, n, dv, load, next, far)
 		return n
 	}
 	values := kern.fewValuesF16
 	if x.dtype == BFloat16 {
 		values = kern.fewValuesBF16
 	}
-	v, next := comingRows(x, p.unit, lo, x.u16())
-	values(o, dv, v, ld, weights, lanes, p.n, n, dv, load, next)
+	v, next, far, n := coming(x, p.unit, lo, rows, x.u16())
+	values(o, dv, v, ld, weights, lanes, p.n, n, dv, load, next, far)
 	return n
-}
-
-// comingRows returns the memory of rows of unit u of x from row lo on, of which all is
-// all, and of rows that will be needed soon.
-func comingRows[E any](x *Tensor, u unit, lo int, all []E) (rows, next []E) {
-	rows = all[x.index(u.b, u.h, lo):]
-	return rows, ahead(x, u, lo, rows, all)
 }
 
 // keyScales returns the scales of n rows of x, row by row side by side, and then those

@@ -193,9 +193,9 @@ func benchFew(w int) (list []microBenchmark) {
 			k, q, s, top, o := random(blockKeys*d), random(d*w), random(blockKeys*w), filled(w, 0), make([]float32, n*d)
 			shape, flop := fmt.Sprintf("n=%d/d=%d", n, d), 2*float64(n*blockKeys*d)
 			list = append(list, microBenchmark{"fewScores", shape, flop, 0, func(p *panelKernels) {
-				p.fewScores(s, k, d, q, n, blockKeys, d, top, k)
+				p.fewScores(s, k, d, q, n, blockKeys, d, top, k, 16*d)
 			}}, microBenchmark{"fewValues", shape, flop, 0, func(p *panelKernels) {
-				p.fewValues(o, d, k, d, s, w, n, blockKeys, d, false, k)
+				p.fewValues(o, d, k, d, s, w, n, blockKeys, d, false, k, 16*d)
 			}})
 			halves, ints, scales := make([]uint16, len(k)), make([]int8, len(k)), random(blockKeys)
 			for i, x := range k {
@@ -208,13 +208,13 @@ func benchFew(w int) (list []microBenchmark) {
 					}
 				}})
 			}
-			add("fewScoresF16", func(p *panelKernels) { p.fewScoresF16(s, halves, d, q, n, blockKeys, d, top, halves) })
-			add("fewScoresBF16", func(p *panelKernels) { p.fewScoresBF16(s, halves, d, q, n, blockKeys, d, top, halves) })
-			add("fewScoresInt8", func(p *panelKernels) { p.fewScoresInt8(s, ints, d, scales, 0, d, q, n, blockKeys, d, top, ints) })
-			add("fewValuesF16", func(p *panelKernels) { p.fewValuesF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves) })
-			add("fewValuesBF16", func(p *panelKernels) { p.fewValuesBF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves) })
+			add("fewScoresF16", func(p *panelKernels) { p.fewScoresF16(s, halves, d, q, n, blockKeys, d, top, halves, 16*d) })
+			add("fewScoresBF16", func(p *panelKernels) { p.fewScoresBF16(s, halves, d, q, n, blockKeys, d, top, halves, 16*d) })
+			add("fewScoresInt8", func(p *panelKernels) { p.fewScoresInt8(s, ints, d, scales, 0, d, q, n, blockKeys, d, top, ints, 16*d) })
+			add("fewValuesF16", func(p *panelKernels) { p.fewValuesF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves, 16*d) })
+			add("fewValuesBF16", func(p *panelKernels) { p.fewValuesBF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves, 16*d) })
 			add("fewValuesInt8", func(p *panelKernels) {
-				p.fewValuesInt8(o, d, ints, d, scales, 1, d, s, w, n, blockKeys, d, false, ints)
+				p.fewValuesInt8(o, d, ints, d, scales, 1, d, s, w, n, blockKeys, d, false, ints, 16*d)
 			})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // referenceFew returns the kernels for few rows, straight from their definition.
 func referenceFew(w int) fewKernels {
 	return referenceNarrow(fewKernels{
-		fewScores: func(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32) {
+		fewScores: func(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 			for j := range m {
 				fallback.TileW(1, s[j*w:], 1, q, 1, w, k[j*ldk:], 1, n, d, false)
 				for lane := n; lane < w; lane++ {
@@ -21,7 +21,7 @@ func referenceFew(w int) fewKernels {
 			}
 			fallback.Mask(s, w, 0, m, make([]int32, w), filledInt32(w, int32(m)), max)
 		},
-		fewValues: func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32) {
+		fewValues: func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 			fallback.TileW(dv, o, ldo, p, 1, ldp, v, ldv, n, m, load)
 		},
 		fewFold: func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
@@ -100,7 +100,7 @@ func (c fewScoresCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	s := a.matrix("s", c.m, w, w, nan32)
 	top := a.vector("max", w, 0)
 	maxima(r, top, c.values)
-	return func(p *panelKernels) { p.fewScores(s, k, ldk, q, c.n, c.m, c.d, top, k) }
+	return func(p *panelKernels) { p.fewScores(s, k, ldk, q, c.n, c.m, c.d, top, k, 16*ldk) }
 }
 
 // A fewValuesCase is a call of fewValues.
@@ -131,7 +131,7 @@ func (c fewValuesCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	v := a.matrix("v", c.m, c.dv, ldv, nan32)
 	c.values.fill(r, v, c.m, c.dv, ldv)
 	p, o := c.weights(a, r, w), c.output(a, r)
-	return func(k *panelKernels) { k.fewValues(o, ldo, v, ldv, p, w, c.n, c.m, c.dv, c.load, v) }
+	return func(k *panelKernels) { k.fewValues(o, ldo, v, ldv, p, w, c.n, c.m, c.dv, c.load, v, 16*ldv) }
 }
 
 // weights returns those of the rows, in a panel.
@@ -226,8 +226,8 @@ func (c fewUnpackCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 var fewMutants = []mutant{
 	{"fewScores", "the last columns are not fused", func(p *panelKernels) {
 		f := p.fewScores
-		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32) {
-			f(s, k, ldk, q, n, m, d-1, max, next)
+		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int) {
+			f(s, k, ldk, q, n, m, d-1, max, next, far)
 			for j := range m {
 				s[j*p.lanes] += float32(k[j*ldk+d-1] * q[(d-1)*p.lanes])
 			}
@@ -235,8 +235,8 @@ var fewMutants = []mutant{
 	}},
 	{"fewScores", "the lanes behind 4 queries are not the 4 before", func(p *panelKernels) {
 		f := p.fewScores
-		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32) {
-			f(s, k, ldk, q, n, m, d, max, next)
+		p.fewScores = func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int) {
+			f(s, k, ldk, q, n, m, d, max, next, far)
 			if n == 4 {
 				s[4] = s[3]
 			}
@@ -244,20 +244,20 @@ var fewMutants = []mutant{
 	}},
 	{"fewValues", "o counts although nothing is loaded", func(p *panelKernels) {
 		f := p.fewValues
-		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32) {
-			f(o, ldo, v, ldv, w, ldp, n, m, dv, load || m > 16, next)
+		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32, far int) {
+			f(o, ldo, v, ldv, w, ldp, n, m, dv, load || m > 16, next, far)
 		}
 	}},
 	{"fewValues", "a turn of 16 keys is summed by itself", func(p *panelKernels) {
 		f := p.fewValues
-		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32) {
+		p.fewValues = func(o []float32, ldo int, v []float32, ldv int, w []float32, ldp, n, m, dv int, load bool, next []float32, far int) {
 			if m <= 16 {
-				f(o, ldo, v, ldv, w, ldp, n, m, dv, load, next)
+				f(o, ldo, v, ldv, w, ldp, n, m, dv, load, next, far)
 				return
 			}
-			f(o, ldo, v, ldv, w, ldp, n, 16, dv, load, next)
+			f(o, ldo, v, ldv, w, ldp, n, 16, dv, load, next, far)
 			rest := make([]float32, n*dv)
-			f(rest, dv, v[16*ldv:], ldv, w[16*ldp:], ldp, n, m-16, dv, false, next)
+			f(rest, dv, v[16*ldv:], ldv, w[16*ldp:], ldp, n, m-16, dv, false, next, far)
 			for i := range n * dv {
 				o[i/dv*ldo+i%dv] += rest[i]
 			}

@@ -18,35 +18,35 @@ func (p *panelKernels) without(kernel string) bool {
 // what converters widen.
 func referenceNarrow(f fewKernels) fewKernels {
 	type widening = func(dst []float32, ldd int, src []uint16, lds, n, d int)
-	scores := func(widen widening) func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16) {
-		return func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16) {
+	scores := func(widen widening) func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+		return func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
 			wide := make([]float32, m*d)
 			widen(wide, d, k, ldk, m, d)
-			f.fewScores(s, wide, d, q, n, m, d, max, nil)
+			f.fewScores(s, wide, d, q, n, m, d, max, nil, 0)
 		}
 	}
-	values := func(widen widening) func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16) {
-		return func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16) {
+	values := func(widen widening) func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+		return func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
 			wide := make([]float32, m*dv)
 			widen(wide, dv, v, ldv, m, dv)
-			f.fewValues(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil)
+			f.fewValues(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
 		}
 	}
 	f.fewScoresF16, f.fewValuesF16 = scores(fallback.WidenF16), values(fallback.WidenF16)
 	f.fewScoresBF16, f.fewValuesBF16 = scores(fallback.WidenBF16), values(fallback.WidenBF16)
-	f.fewScoresInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8) {
+	f.fewScoresInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
 		wide := make([]float32, m*d)
 		for j := range m {
 			for x := range d {
 				wide[j*d+x] = float32(float32(k[j*ldk+x]) * scales[x/group*lsc+j])
 			}
 		}
-		f.fewScores(s, wide, d, q, n, m, d, max, nil)
+		f.fewScores(s, wide, d, q, n, m, d, max, nil, 0)
 	}
-	f.fewValuesInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, _ []int8) {
+	f.fewValuesInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, _ []int8, _ int) {
 		wide := make([]float32, m*dv)
 		fallback.WidenInt8(wide, dv, v, ldv, scales, lsc, group, m, dv)
-		f.fewValues(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil)
+		f.fewValues(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
 	}
 	return f
 }
@@ -134,11 +134,11 @@ func (c narrowScoresCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	return func(p *panelKernels) {
 		switch c.dtype {
 		case Float16:
-			p.fewScoresF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16)
+			p.fewScoresF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
 		case BFloat16:
-			p.fewScoresBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16)
+			p.fewScoresBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
 		default:
-			p.fewScoresInt8(s, k.i8, ldk, k.scales, lsc, c.group, q, c.n, c.m, c.d, top, k.i8)
+			p.fewScoresInt8(s, k.i8, ldk, k.scales, lsc, c.group, q, c.n, c.m, c.d, top, k.i8, 16*ldk)
 		}
 	}
 }
@@ -177,11 +177,11 @@ func (c narrowValuesCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	return func(k *panelKernels) {
 		switch c.dtype {
 		case Float16:
-			k.fewValuesF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16)
+			k.fewValuesF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		case BFloat16:
-			k.fewValuesBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16)
+			k.fewValuesBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		default:
-			k.fewValuesInt8(o, ldo, v.i8, ldv, v.scales, lsc, c.group, p, w, c.n, c.m, c.dv, c.load, v.i8)
+			k.fewValuesInt8(o, ldo, v.i8, ldv, v.scales, lsc, c.group, p, w, c.n, c.m, c.dv, c.load, v.i8, 16*ldv)
 		}
 	}
 }
@@ -233,11 +233,11 @@ func (k narrowRows) scores(p *panelKernels, dtype DType, d int) []float32 {
 		s, u16, i8 := s[j*w:], k.u16[j*d:], k.i8[j*d:]
 		switch dtype {
 		case Float16:
-			p.fewScoresF16(s, u16, d, q, 1, blockKeys, d, top, u16)
+			p.fewScoresF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
 		case BFloat16:
-			p.fewScoresBF16(s, u16, d, q, 1, blockKeys, d, top, u16)
+			p.fewScoresBF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
 		default:
-			p.fewScoresInt8(s, i8, d, k.scales[j:], blockKeys, d, q, 1, blockKeys, d, top, i8)
+			p.fewScoresInt8(s, i8, d, k.scales[j:], blockKeys, d, q, 1, blockKeys, d, top, i8, 0)
 		}
 	}
 	return s
@@ -251,11 +251,11 @@ func (v narrowRows) weighed(p *panelKernels, dtype DType) []float32 {
 		o, u16, i8 := o[at:], v.u16[at:], v.i8[at:]
 		switch dtype {
 		case Float16:
-			p.fewValuesF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16)
+			p.fewValuesF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		case BFloat16:
-			p.fewValuesBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16)
+			p.fewValuesBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		default:
-			p.fewValuesInt8(o, dv, i8, dv, v.scales[at/group:], 0, group, one, 1, 1, 1, dv, false, i8)
+			p.fewValuesInt8(o, dv, i8, dv, v.scales[at/group:], 0, group, one, 1, 1, 1, dv, false, i8, 0)
 		}
 	}
 	return o
@@ -264,24 +264,24 @@ func (v narrowRows) weighed(p *panelKernels, dtype DType) []float32 {
 var narrowMutants = []mutant{
 	{"fewScoresF16", "a subnormal is 0", func(p *panelKernels) {
 		f := p.fewScoresF16
-		p.fewScoresF16 = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16) {
+		p.fewScoresF16 = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int) {
 			flushed := make([]uint16, len(k))
 			for i, x := range k {
 				if flushed[i] = x; x&0x7c00 == 0 {
 					flushed[i] = x & 0x8000
 				}
 			}
-			f(s, flushed, ldk, q, n, m, d, max, next)
+			f(s, flushed, ldk, q, n, m, d, max, next, far)
 		}
 	}},
 	{"fewScoresInt8", "the scale comes after the sum", func(p *panelKernels) {
 		f := p.fewScoresInt8
-		p.fewScoresInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8) {
+		p.fewScoresInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int) {
 			if group < d {
-				f(s, k, ldk, scales, lsc, group, q, n, m, d, max, next)
+				f(s, k, ldk, scales, lsc, group, q, n, m, d, max, next, far)
 				return
 			}
-			f(s, k, ldk, filled(m, 1), 0, group, q, n, m, d, filled(len(max), inf32), next)
+			f(s, k, ldk, filled(m, 1), 0, group, q, n, m, d, filled(len(max), inf32), next, far)
 			for j := range m {
 				for lane := range p.lanes {
 					s[j*p.lanes+lane] *= scales[j]
@@ -292,18 +292,18 @@ var narrowMutants = []mutant{
 	}},
 	{"fewValuesInt8", "all of a row has the first scale", func(p *panelKernels) {
 		f := p.fewValuesInt8
-		p.fewValuesInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, w []float32, ldp, n, m, dv int, load bool, next []int8) {
-			f(o, ldo, v, ldv, scales, lsc, dv, w, ldp, n, m, dv, load, next)
+		p.fewValuesInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, w []float32, ldp, n, m, dv int, load bool, next []int8, far int) {
+			f(o, ldo, v, ldv, scales, lsc, dv, w, ldp, n, m, dv, load, next, far)
 		}
 	}},
 	{"fewValuesBF16", "a half is rounded to 7 bits", func(p *panelKernels) {
 		f := p.fewValuesBF16
-		p.fewValuesBF16 = func(o []float32, ldo int, v []uint16, ldv int, w []float32, ldp, n, m, dv int, load bool, next []uint16) {
+		p.fewValuesBF16 = func(o []float32, ldo int, v []uint16, ldv int, w []float32, ldp, n, m, dv int, load bool, next []uint16, far int) {
 			short := make([]uint16, len(v))
 			for i, x := range v {
 				short[i] = x &^ 1
 			}
-			f(o, ldo, short, ldv, w, ldp, n, m, dv, load, next)
+			f(o, ldo, short, ldv, w, ldp, n, m, dv, load, next, far)
 		}
 	}},
 }

@@ -189,3 +189,30 @@ func TestPageErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestPagesAhead: what is prefetched are rows to come, in pages that may lie anywhere.
+func TestPagesAhead(t *testing.T) {
+	const d = 128 // rowsAhead is 16
+	for _, test := range []struct{ size, lo, n, near, more, run int }{
+		{16, 0, 200, 16, 32, 16},
+		{16, 176, 24, 192, 192, 16}, // the last but one page: nothing after the next
+		{16, 192, 8, 192, 192, 8},   // nothing to wait for
+		{64, 0, 200, 16, 32, 32},    // then row 32 further on is one of another page
+		{64, 32, 168, 48, 64, 16},
+		{64, 48, 152, 64, 80, 16},
+		{64, 64, 20, 80, 96, 20},
+		{24, 0, 200, 16, 32, 16}, // 8 rows are too few for a call
+		{256, 0, 200, 16, 32, 200},
+	} {
+		table := PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ceilDiv(200, test.size))}}
+		for i := range table.Pages[0] {
+			table.Pages[0][i] = int32(len(table.Pages[0]) - 1 - i)
+		}
+		x := BLHD(make([]float32, 256*2*d), 256/test.size, test.size, 2, d).Paged(&table)
+		near, more := x.index(0, 1, test.near), x.index(0, 1, test.more)
+		_, next, far, run := coming(&x, unit{0, 1}, test.lo, test.n, x.f32)
+		if got := len(x.f32) - len(next); got != near || far != more-near || run != test.run {
+			t.Errorf("%+v: next at %d, far %d, %d rows; want %d, %d", test, got, far, run, near, more-near)
+		}
+	}
+}
