@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
@@ -278,41 +277,4 @@ func (d *decoder) median() (float64, error) {
 		times = append(times, x)
 	}
 	return median(times[1:]), nil
-}
-
-// reportUneven prints what several threads gain on a batch of sequences of very
-// different lengths.
-func reportUneven(ctx context.Context, c *config, out io.Writer) error {
-	lengths := []int{3000, 10, 200, 6000, 50, 800, 12000, 400, 1, 2500, 77, 1500}
-	starts := []int{0}
-	for _, n := range lengths {
-		starts = append(starts, starts[len(starts)-1]+n)
-	}
-	const heads = 2
-	tokens, batch := starts[len(lengths)], len(lengths)
-	d := &decoder{
-		q:   kernel.BHLD(normals(batch*heads*decodeGroup*decodeSize), batch, heads*decodeGroup, 1, decodeSize),
-		out: kernel.BHLD(make([]float32, batch*heads*decodeGroup*decodeSize), batch, heads*decodeGroup, 1, decodeSize),
-		k:   []kernel.Tensor{kernel.Ragged(cheapNumbers(tokens*heads*decodeSize), starts, heads, decodeSize)},
-		v:   []kernel.Tensor{kernel.Ragged(cheapNumbers(tokens*heads*decodeSize), starts, heads, decodeSize)},
-	}
-	all := runtime.GOMAXPROCS(0)
-	fmt.Fprintf(out, "\nA batch of %d sequences, ragged, of %v keys, %d heads on %d\n\n", batch, lengths, heads*decodeGroup, heads)
-	rows := []string{fmt.Sprintf("tier\tone thread\t%d threads\tfaster", all)}
-	for _, tier := range c.decodeTiers() {
-		var x [2]float64
-		for i, threads := range []int{1, all} {
-			if ctx.Err() != nil {
-				return interrupted(ctx)
-			}
-			d.opts = kernel.Options{Tier: tier, Threads: threads}
-			var err error
-			if x[i], err = d.median(); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, fmt.Sprintf("%s\t%10s\t%9s\t%5.2f×", tier, duration(1e9*x[0]), duration(1e9*x[1]), x[0]/x[1]))
-	}
-	table(out, rows...)
-	return nil
 }

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// unevenLengths are in proportion to the lengths of a batch's sequences.
+var unevenLengths = []int{3000, 10, 200, 6000, 50, 800, 12000, 400, 1, 2500, 77, 1500}
+
+// unevenHeads is the number of key heads of such a batch.
+const unevenHeads = 2
+
+// reportUneven prints what several threads gain on batches of sequences of very different
+// lengths: in L3, which shows how well the work is shared, and from memory, which has its
+// own limit, printed beside.
+func reportUneven(ctx context.Context, c *config, out io.Writer) error {
+	threads := runtime.GOMAXPROCS(0)
+	if threads == 1 {
+		return nil
+	}
+	fmt.Fprintf(out, "\nBatches of %d sequences, ragged, with lengths in proportion to %v,\n", len(unevenLengths), unevenLengths)
+	fmt.Fprintf(out, "%d query heads on %d, float32: the time on one thread, and how many times faster it is on %d:\n", unevenHeads*decodeGroup, unevenHeads, threads)
+	fmt.Fprintf(out, "on goroutines, which have to be woken for a call, and on some that stay awake (by Options.Run);\nbeside that, how many times faster so many threads read as much memory.\n\n")
+	rows := []string{"cache\t    MB\ttier\tone thread\tgoroutines\tawake\treading"}
+	_, l3 := cacheSizes()
+	for _, p := range []struct {
+		name  string
+		bytes int
+	}{{"L3", l3 / 4}, {"DRAM", min(max(4*l3, 256<<20), 1<<30)}} {
+		d, data := newUneven(p.bytes)
+		read := reader{read: widestRead(), data: data}
+		gain := read.gain(threads)
+		for _, tier := range c.decodeTiers() {
+			if ctx.Err() != nil {
+				return interrupted(ctx)
+			}
+			one, gains, err := d.gains(tier, threads)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%10s\t%9.2f×\t%4.2f×\t%6.2f×", p.name, 8*float64(len(data))/1e6, tier, duration(1e9*one), gains[0], gains[1], gain))
+		}
+	}
+	table(out, rows...)
+	return nil
+}
+
+// newUneven makes a batch whose keys and values take so many bytes, and returns its keys'
+// memory too.
+func newUneven(bytes int) (*decoder, []float32) {
+	sum := 0
+	for _, n := range unevenLengths {
+		sum += n
+	}
+	starts, tokens := []int{0}, float64(bytes/(2*4*unevenHeads*decodeSize))
+	for _, n := range unevenLengths {
+		starts = append(starts, starts[len(starts)-1]+max(1, int(tokens*float64(n)/float64(sum))))
+	}
+	batch, heads := len(unevenLengths), unevenHeads*decodeGroup
+	n := starts[batch] * unevenHeads * decodeSize
+	k := cheapNumbers(n)
+	return &decoder{
+		q:   kernel.BHLD(normals(batch*heads*decodeSize), batch, heads, 1, decodeSize),
+		out: kernel.BHLD(make([]float32, batch*heads*decodeSize), batch, heads, 1, decodeSize),
+		k:   []kernel.Tensor{kernel.Ragged(k, starts, unevenHeads, decodeSize)},
+		v:   []kernel.Tensor{kernel.Ragged(cheapNumbers(n), starts, unevenHeads, decodeSize)},
+	}, k
+}
+
+// gains returns the time of a call on one thread, and how many times faster it is on several:
+// goroutines of the call's own, and some that are awake.
+func (d *decoder) gains(tier string, threads int) (one float64, gains [2]float64, err error) {
+	alone := kernel.Options{Tier: tier, Threads: 1}
+	together := kernel.Options{Tier: tier, Threads: threads}
+	if one, gains[0], err = d.compare(alone, together); err != nil {
+		return one, gains, err
+	}
+	awake := newPool(threads)
+	defer awake.end()
+	together.Run = awake.run
+	_, gains[1], err = d.compare(alone, together)
+	return one, gains, err
+}
+
+// compare returns the median time of calls with some options, and how many times faster
+// calls with others are. They take turns, as machines have moods.
+func (d *decoder) compare(a, b kernel.Options) (seconds, gain float64, err error) {
+	var times [2][]float64
+	for start := time.Now(); len(times[0]) < 5 || time.Since(start) < 2*decodeTime; {
+		for i := range times {
+			d.opts = a
+			if i == 1 {
+				d.opts = b
+			}
+			x, err := d.seconds()
+			if err != nil {
+				return 0, 0, err
+			}
+			times[i] = append(times[i], x)
+		}
+	}
+	seconds = median(times[0][1:])
+	return seconds, seconds / median(times[1][1:]), nil
+}
+
+// gain returns how many times faster so many threads read than one.
+func (r *reader) gain(threads int) float64 {
+	var rates [2][]float64
+	for range 9 {
+		for i, n := range []int{1, threads} {
+			rates[i] = append(rates[i], r.passes(1+4*leastRead/len(r.data), n))
+		}
+	}
+	return median(rates[1]) / median(rates[0])
+}
+
+// A pool is a parallel-for whose goroutines stay awake between its calls. They start
+// within a microsecond, and keep their processors busy all the time.
+type pool struct {
+	goroutines int // beside the caller's
+
+	n    int
+	task func(i int)
+
+	round atomic.Int64 // of calls; negative after the last
+	busy  atomic.Int64 // goroutines that have not ended the round
+	ended sync.WaitGroup
+}
+
+func newPool(threads int) *pool {
+	p := &pool{goroutines: threads - 1}
+	for i := range p.goroutines {
+		p.ended.Go(func() { p.watch(i + 1) })
+	}
+	return p
+}
+
+// watch does task i of every round.
+func (p *pool) watch(i int) {
+	for last := int64(0); ; {
+		round := p.round.Load()
+		if round < 0 {
+			return
+		}
+		if round == last {
+			continue
+		}
+		last = round
+		if i < p.n {
+			p.task(i)
+		}
+		p.busy.Add(-1)
+	}
+}
+
+// run is for kernel.Options.Run, with no more threads than the pool has.
+func (p *pool) run(n int, task func(i int)) {
+	p.n, p.task = n, task
+	p.busy.Store(int64(p.goroutines))
+	p.round.Add(1)
+	task(0)
+	for p.busy.Load() > 0 {
+	}
+}
+
+func (p *pool) end() {
+	p.round.Store(-1)
+	p.ended.Wait()
+}
