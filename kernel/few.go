@@ -98,20 +98,16 @@ func (w *wideRows) fewOf(t *tier, x *Tensor, u unit, lo, n int) (rows, next []fl
 
 // coming returns the memory of x, all, from row lo of unit u on, the rows that will be needed
 // soon, how far from there those lie that come after these, and how many of n rows lie
-// in one piece: not beyond where a page ends, their own or one of those ahead, which may
-// lie anywhere.
+// in one piece.
 func coming[E any](x *Tensor, u unit, lo, n int, all []E) (rows, next []E, far, run int) {
+	ahead, stride := max(fewKeys, fewAhead/(x.dtype.size()*x.shape[3])&^(fewKeys-1)), x.stride[2]
+	if x.isPaged() {
+		return comingPages(x, u, lo, n, ahead, all)
+	}
 	rows = all[x.index(u.b, u.h, lo):]
 	if n < fewKeys { // there is nothing to wait for
-		return rows, rows, 0, x.run(lo, n)
+		return rows, rows, 0, n
 	}
-	if x.isPaged() {
-		near, run := x.further(u.b, lo, x.run(lo, n))
-		more, run := x.further(u.b, near, run)
-		at := x.index(u.b, u.h, near)
-		return rows, all[at:], x.index(u.b, u.h, more) - at, run
-	}
-	ahead, stride := x.rowsAhead(), x.stride[2]
 	far = ahead * stride
 	if ahead < len(rows)/max(1, stride) {
 		return rows, rows[far:], far, n
@@ -119,22 +115,28 @@ func coming[E any](x *Tensor, u unit, lo, n int, all []E) (rows, next []E, far, 
 	return rows, rows, far, n
 }
 
-// rowsAhead is the number of rows in fewAhead bytes.
-func (t *Tensor) rowsAhead() int {
-	return max(fewKeys, fewAhead/t.dtype.size()/t.shape[3]&^(fewKeys-1))
-}
-
-// further returns the row rowsAhead behind row l of batch row b, or l itself where that is
-// none, and how many of n rows lie in one piece there; but not fewer than fewScores takes.
-func (t *Tensor) further(b, l, n int) (row, run int) {
-	row = l + t.rowsAhead()
-	if row >= t.length(b) {
-		return l, n
+// comingPages is coming for a tensor in pages, whose next one may lie anywhere: no row
+// beyond the end of a page is one to come, and so a piece ends with the first page that
+// does, its own or one of those ahead, unless that makes it too short for fewScores.
+func comingPages[E any](x *Tensor, u unit, lo, n, ahead int, all []E) (rows, next []E, far, run int) {
+	size, pages := int(x.size), x.table.Pages[u.b]
+	page, row := lo/size, lo%size
+	run = min(n, size-row)
+	left := x.table.Lengths[u.b] - lo
+	var at [3]int
+	for i := range at {
+		if i > 0 && left > ahead {
+			left -= ahead
+			if row += ahead; row >= size {
+				page, row = page+row/size, row%size
+			}
+			if size-row >= fewKeys {
+				run = min(run, size-row)
+			}
+		}
+		at[i] = x.at(int(pages[page]), u.h, row)
 	}
-	if run = t.run(row, n); run < fewKeys {
-		run = n
-	}
-	return row, run
+	return all[at[0]:], all[at[1]:], at[2] - at[1], run
 }
 
 // fewScoreRows is scoreRows for a panel of few rows.

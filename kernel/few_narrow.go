@@ -24,12 +24,12 @@ func (w *workspace) narrowScores(j *job, p *panel, s []float32, lo, rows int, to
 	if !kern.widens(x) {
 		return 0
 	}
-	if x.run(lo, rows) < fewKeys {
-		return 0
-	}
 	d, ld := j.d(), x.stride[2]
 	if x.dtype == Int8 {
 		k, next, far, n := coming(x, p.unit, lo, rows, x.i8())
+		if n < fewKeys {
+			return 0
+		}
 		kern.fewScoresInt8(s, k, ld, w.wideK.keyScales(x, p.unit, lo, n), n, x.group(), p.q, p.n, n, d, top, next, far)
 		return n
 	}
@@ -38,6 +38,9 @@ func (w *workspace) narrowScores(j *job, p *panel, s []float32, lo, rows int, to
 		scores = kern.fewScoresBF16
 	}
 	k, next, far, n := coming(x, p.unit, lo, rows, x.u16())
+	if n < fewKeys {
+		return 0
+	}
 	scores(s, k, ld, p.q, p.n, n, d, top, next, far)
 	return n
 }
