@@ -45,7 +45,7 @@ func (w *workspace) place(j *job, p *panel, u unit, row, width int) {
 	if j.group > 1 {
 		p.query, p.head = row/j.group, row%j.group
 	}
-	p.use(j.kernels(p.n))
+	p.use(j.tier.kernels(p.n))
 	p.see(j)
 }
 

@@ -41,7 +41,7 @@ func canonize(s []float32) {
 // else changes.
 func (w *workspace) redo(j *job, u unit, r int) {
 	p := &w.single[0]
-	width := j.kernels(1).lanes
+	width := j.tier.kernels(1).lanes
 	p.fit(j, width)
 	w.begin(j, p, u, r, 1)
 	p.exact = true

@@ -172,12 +172,16 @@ func (y *stretch) weight() float64 {
 	return float64(max(y.rows, leastRows)) * float64(y.keys) * float64(y.together) / float64(y.groups)
 }
 
-// lanes returns how many lanes a full panel has. A panel computes the scores of all
+// lanes returns how many lanes a full panel has: more than usual where one such panel holds
+// all rows, and its keys and values are read once. A panel computes the scores of all
 // keys that any of its rows sees: under a sliding window of n keys, n more than
 // lanes/n of them for nothing. So narrow windows get narrower panels, although their
 // tiles are slower.
 func (p *problem) lanes(t *tier) int {
 	width := t.main()
+	if one := t.kernels(p.rows()).lanes; p.rows() <= one {
+		width = max(width, one)
+	}
 	most := max(t.panels[0].lanes, p.mask.window()/windowLanes*p.group)
 	for i := range t.panels {
 		if lanes := t.panels[i].lanes; lanes <= most && lanes < width && (i+1 == len(t.panels) || t.panels[i+1].lanes > most) {
@@ -210,17 +214,6 @@ func (y *stretch) part(i int) (unit, first, n int) {
 	u, g := i/y.groups, y.groups-1-i%y.groups
 	first = g * y.panels / y.groups
 	return y.unit + u, first, (g+1)*y.panels/y.groups - first
-}
-
-// kernels returns the narrowest panel kernels for n rows.
-func (s *schedule) kernels(n int) *panelKernels {
-	ps := s.tier.panels
-	for i := range ps {
-		if ps[i].lanes >= n {
-			return &ps[i]
-		}
-	}
-	return &ps[len(ps)-1]
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -20,10 +20,11 @@ type tier struct {
 	panels []panelKernels
 	main   func() int
 
-	// fewRows is the largest number of rows in a unit for which the kernels for few
-	// rows are at least as fast from L2 as panels, all in all; from memory they always
-	// are; see few.go. On Zen 4 avx512 gains up to 28 rows but for 16, where panels
-	// are full and 0-9% faster; avx2 gains below 8, and is within a tenth up to 12.
+	// fewRows is the largest number of rows in a unit that the kernels for few rows
+	// do; see few.go. From memory they are always faster than panels, up to four times.
+	// From L2 and L3, on Zen 4, avx512 gains up to 44 rows, a fifth on average, but for
+	// those that fill a panel of 16 or 32 lanes, 2-9% faster. avx2 gains up to 6 rows;
+	// up to 12 it loses 0-7% from L3, and a fifth at 8 rows from L2.
 	fewRows int
 
 	// threadFMAs is the work below which one more thread costs more than it
@@ -43,6 +44,16 @@ type tier struct {
 // tiers lists all tiers of this architecture, best first. The last, generic,
 // runs everywhere.
 var tiers = append(archTiers(), genericTier())
+
+// kernels returns the narrowest panel kernels for n rows, or the widest.
+func (t *tier) kernels(n int) *panelKernels {
+	for i := range t.panels {
+		if t.panels[i].lanes >= n {
+			return &t.panels[i]
+		}
+	}
+	return &t.panels[len(t.panels)-1]
+}
 
 // TierInfo describes one tier of this build.
 type TierInfo struct {

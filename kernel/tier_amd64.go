@@ -24,7 +24,7 @@ func archTiers() []tier {
 				avx512(64, asm.Tile4AVX512, asm.TileMax4AVX512, asm.TileFold4AVX512),
 			},
 			main:        mainAVX512,
-			fewRows:     28,
+			fewRows:     44,
 			threadFMAs:  2 << 20,
 			linearSteps: 384,
 		},
