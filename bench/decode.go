@@ -168,15 +168,23 @@ type decoder struct {
 	next   int
 }
 
-func newDecoder(p decodePlace, t decodeType, queries int) *decoder {
+// newDecoder makes keys and values, and one query.
+func newDecoder(p decodePlace, t decodeType) *decoder {
 	n := p.sets * p.heads * p.keys * decodeSize
-	heads := p.heads * decodeGroup
-	return &decoder{
-		q:   kernel.BHLD(normals(heads*queries*decodeSize), 1, heads, queries, decodeSize),
-		out: kernel.BHLD(make([]float32, heads*queries*decodeSize), 1, heads, queries, decodeSize),
-		k:   t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
-		v:   t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
+	d := &decoder{
+		k: t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
+		v: t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
 	}
+	d.ask(p, 1)
+	return d
+}
+
+// ask makes so many queries the next ones.
+func (d *decoder) ask(p decodePlace, queries int) {
+	heads := p.heads * decodeGroup
+	n := heads * queries * decodeSize
+	d.q = kernel.BHLD(normals(n), 1, heads, queries, decodeSize)
+	d.out = kernel.BHLD(make([]float32, n), 1, heads, queries, decodeSize)
 }
 
 func (d *decoder) call() error {
@@ -197,7 +205,7 @@ func (d *decoder) seconds() (float64, error) {
 }
 
 func decodeRows(ctx context.Context, c *config, p decodePlace, t decodeType) ([]string, error) {
-	d := newDecoder(p, t, 1)
+	d := newDecoder(p, t)
 	bytes := 2 * t.bytes * float64(p.heads*p.keys*decodeSize)
 	memory := cheapNumbers(int(bytes) * p.sets / 4) // in pages like those of k and v
 	read := reader{read: widestRead()}
@@ -242,39 +250,40 @@ func reportQueries(ctx context.Context, c *config, out io.Writer) error {
 	for i, n := range decodeQueries {
 		rows[i] = fmt.Sprintf("%7d\t%20d", n, n*decodeGroup)
 	}
+	single := newDecoder(p, decodeTypes[0])
 	for _, tier := range c.decodeTiers() {
 		header += fmt.Sprintf("\t%8s\tof 1", tier)
-		single := 0.0
 		for i, n := range decodeQueries {
 			if ctx.Err() != nil {
 				return interrupted(ctx)
 			}
-			d := newDecoder(p, decodeTypes[0], n)
-			d.opts = kernel.Options{Tier: tier, Threads: 1}
-			x, err := d.median()
+			single.opts = kernel.Options{Tier: tier, Threads: 1}
+			several := *single
+			several.ask(p, n)
+			one, x, err := single.compare(&several)
 			if err != nil {
 				return err
 			}
 			x /= float64(n)
-			if i == 0 {
-				single = x
-			}
-			rows[i] += fmt.Sprintf("\t%8s\t%3.0f%%", duration(1e9*x), 100*x/single)
+			rows[i] += fmt.Sprintf("\t%8s\t%3.0f%%", duration(1e9*x), 100*x/one)
 		}
 	}
 	table(out, append([]string{header}, rows...)...)
 	return nil
 }
 
-// median returns the median time of calls.
-func (d *decoder) median() (float64, error) {
-	var times []float64
-	for start := time.Now(); len(times) < 5 || time.Since(start) < decodeTime; {
-		x, err := d.seconds()
-		if err != nil {
-			return 0, err
+// compare returns the median times of d's calls and of other's, which take turns, as machines
+// have moods.
+func (d *decoder) compare(other *decoder) (mine, theirs float64, err error) {
+	var times [2][]float64
+	for start := time.Now(); len(times[0]) < 5 || time.Since(start) < 2*decodeTime; {
+		for i, d := range []*decoder{d, other} {
+			x, err := d.seconds()
+			if err != nil {
+				return 0, 0, err
+			}
+			times[i] = append(times[i], x)
 		}
-		times = append(times, x)
 	}
-	return median(times[1:]), nil
+	return median(times[0][1:]), median(times[1][1:]), nil
 }

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -78,37 +77,20 @@ func newUneven(bytes int) (*decoder, []float32) {
 // gains returns the time of a call on one thread, and how many times faster it is on several:
 // goroutines of the call's own, and some that are awake.
 func (d *decoder) gains(tier string, threads int) (one float64, gains [2]float64, err error) {
-	alone := kernel.Options{Tier: tier, Threads: 1}
-	together := kernel.Options{Tier: tier, Threads: threads}
-	if one, gains[0], err = d.compare(alone, together); err != nil {
+	d.opts = kernel.Options{Tier: tier, Threads: 1}
+	together := *d
+	together.opts.Threads = threads
+	one, x, err := d.compare(&together)
+	if err != nil {
 		return one, gains, err
 	}
+	gains[0] = one / x
 	awake := newPool(threads)
 	defer awake.end()
-	together.Run = awake.run
-	_, gains[1], err = d.compare(alone, together)
+	together.opts.Run = awake.run
+	same, x, err := d.compare(&together)
+	gains[1] = same / x
 	return one, gains, err
-}
-
-// compare returns the median time of calls with some options, and how many times faster
-// calls with others are. They take turns, as machines have moods.
-func (d *decoder) compare(a, b kernel.Options) (seconds, gain float64, err error) {
-	var times [2][]float64
-	for start := time.Now(); len(times[0]) < 5 || time.Since(start) < 2*decodeTime; {
-		for i := range times {
-			d.opts = a
-			if i == 1 {
-				d.opts = b
-			}
-			x, err := d.seconds()
-			if err != nil {
-				return 0, 0, err
-			}
-			times[i] = append(times[i], x)
-		}
-	}
-	seconds = median(times[0][1:])
-	return seconds, seconds / median(times[1][1:]), nil
 }
 
 // gain returns how many times faster so many threads read than one.
