@@ -143,8 +143,9 @@ const (
 // reportGrowth prints how long tokens take to be added, and a fork.
 func reportGrowth(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "\nGrowing by n tokens of %d heads of %d, a token's time, and that of copying their float32 keys and\n", growthHeads, growthSize)
-	fmt.Fprint(out, "values to the end of two slices: all at once, as far as a page goes.\n\n")
-	rows := []string{"n\tpages\torder\tcopy\tfloat32\tbeside copy\tfloat16\tbfloat16\tint8"}
+	fmt.Fprint(out, "values: to the end of two slices, all at once as far as a page goes; and to the places that they\n")
+	fmt.Fprint(out, "have in pages, which are apart for each head where heads come first. All memory is in use by turns.\n\n")
+	rows := []string{"n\tpages\torder\tcopy\tto places\tfloat32\tbeside copy\tto places\tfloat16\tbfloat16\tint8"}
 	for _, n := range []int{1, 16, 512} {
 		for _, size := range []int{16, 64} {
 			for _, order := range []kernel.PageLayout{kernel.HND, kernel.NHD} {
@@ -162,7 +163,10 @@ func reportGrowth(ctx context.Context, out io.Writer) error {
 
 func growthRow(ctx context.Context, n, size int, order kernel.PageLayout) (string, error) {
 	k, v := waves(n*growthHeads*growthSize), waves(n*growthHeads*growthSize)
-	calls := []func() error{copyCall(k, v, min(n, size))}
+	calls := []func() error{copyCall(k, v, min(n, size)), copyCall(k, v, min(n, size))}
+	if order == kernel.HND {
+		calls[1] = placeCall(k, v, size)
+	}
 	for dtype := kernel.Float32; dtype <= kernel.Int8; dtype++ {
 		batch, text, err := growing(size, dtype, order)
 		if err != nil {
@@ -185,8 +189,8 @@ func growthRow(ctx context.Context, n, size int, order kernel.PageLayout) (strin
 	row := fmt.Sprintf("%d\t%d\t%s", n, size, orderNames[order])
 	for i, t := range times {
 		row += fmt.Sprintf("\t%.0f ns", t/growthTokens)
-		if i == 1 {
-			row += fmt.Sprintf("\t%.2f", ratios[1])
+		if i == 2 {
+			row += fmt.Sprintf("\t%.2f\t%.2f", ratios[2], ratios[2]/ratios[1])
 		}
 	}
 	return row, nil
@@ -203,6 +207,28 @@ func copyCall(k, v []float32, chunk int) func() error {
 				copy(toK[at+i:], k[i:i+chunk])
 				copy(toV[at+i:], v[i:i+chunk])
 			}
+		}
+		return nil
+	}
+}
+
+// placeCall is copyCall to the places of a cache's pages of so many tokens, heads first.
+func placeCall(k, v []float32, size int) func() error {
+	const token, all = growthHeads * growthSize, growthTokens * growthHeads * growthSize
+	toK, toV := make([]float32, all), make([]float32, all)
+	put := func(to, from []float32, at int) {
+		for i := 0; i < len(from); i += token {
+			first := at / size * size * token
+			for h := range growthHeads {
+				copy(to[first+(h*size+at%size)*growthSize:], from[i+h*growthSize:][:growthSize])
+			}
+			at++
+		}
+	}
+	return func() error {
+		for at := 0; at < growthTokens; at += len(k) / token {
+			put(toK, k, at)
+			put(toV, v, at)
 		}
 		return nil
 	}

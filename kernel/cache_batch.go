@@ -156,23 +156,25 @@ func (b *Batch) checkTwice() (err error) {
 // values, for a layer whose values are a part of its keys.
 //
 // Rope.Apply turns keys before they are stored, by Positions.
-func (b *Batch) Store(layer int, k, v Tensor) error {
+func (b *Batch) Store(layer int, k, v Tensor) error { return b.store(layer, &k, &v) }
+
+func (b *Batch) store(layer int, k, v *Tensor) error {
 	b.refresh()
 	t, err := defaultTier()
 	if err != nil {
 		return err
 	}
-	if err := b.checkStore(layer, &k, &v); err != nil {
+	if err := b.checkStore(layer, k, v); err != nil {
 		return err
 	}
 	for i, s := range b.sequences {
-		if err := t.storeTokens(&b.cache.keys[layer], s, &k, i); err != nil {
+		if err := t.storeTokens(&b.cache.keys[layer], s, k, i); err != nil {
 			return err
 		}
 		if !v.isSet() {
 			continue
 		}
-		if err := t.storeTokens(&b.cache.values[layer], s, &v, i); err != nil {
+		if err := t.storeTokens(&b.cache.values[layer], s, v, i); err != nil {
 			return err
 		}
 	}
@@ -227,7 +229,7 @@ func (b *Batch) Append(k, v Tensor) error {
 	if err := b.Extend(n); err != nil {
 		return err
 	}
-	err := b.Store(0, k, v)
+	err := b.store(0, &k, &v)
 	if err != nil {
 		for _, s := range b.sequences {
 			s.cut(s.length - n)

@@ -48,8 +48,12 @@ func (t *Tensor) isPlain() bool { return t.isFloat() && !t.isRagged() }
 
 // checkAny reports a tensor that is not valid by itself.
 func (t *Tensor) checkAny(name string) error {
-	memory := t.storage()
-	if want := memory.flaw(t.len()); want != "" {
+	g := &t.grid
+	if t.isPaged() || t.isRagged() {
+		all := t.storage()
+		g = &all
+	}
+	if want := g.flaw(t.len()); want != "" {
 		return &ArgumentError{name, t.describe(), want}
 	}
 	if t.isPaged() {
