@@ -78,11 +78,17 @@ func (w *workspace) scoreBatch(j *job, panels []panel, lo int) int {
 		p := &panels[x]
 		n := p.cut(j, lo) * p.kern.lanes
 		if x > 0 && used+n > min(batchFloats, len(w.scores)) {
-			return x
+			panels = panels[:x]
+			break
 		}
 		p.s = w.scores[used : used+n]
 		used += n
 		if n > 0 {
+			w.prepare(j, p)
+		}
+	}
+	for x := range panels {
+		if p := &panels[x]; p.keys.len() > 0 {
 			w.score(j, p, lo)
 		}
 	}

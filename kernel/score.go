@@ -2,21 +2,37 @@ package kernel
 
 import "math"
 
-// score computes S of the block at hand, from number lo on, and its maximum per
-// lane. Keys that all rows see need no mask; those before and after them do.
-func (w *workspace) score(j *job, p *panel, lo int) {
-	top := p.blockMax
-	if !p.started {
-		top = p.max
-	}
+// prepare gets ready all that score needs, so that one panel's scores follow upon another's.
+func (w *workspace) prepare(j *job, p *panel) {
 	if !p.packed {
 		w.pack(j, p)
 	}
-	copy(top, negInf[:])
-	if j.mask.sparse.set {
-		w.scoreSparse(j, p, lo, top)
-	} else {
-		w.scoreSpan(j, p, p.keys, lo, top)
+	p.top = p.blockMax
+	if !p.started {
+		p.top = p.max
+	}
+	copy(p.top, negInf[:])
+	if p.keys.len() < fewKeys && j.plain() && p.common.and(p.keys) == p.keys {
+		p.k = j.k.rows(p.unit, p.keys.lo-p.phase, p.keys.len())
+	}
+}
+
+// plain tells whether scores are products of keys as they lie in memory, and no more.
+func (j *job) plain() bool {
+	return j.k.dtype == Float32 && !j.k.isPaged() && j.steps.n == 0 && !j.mask.sparse.set && j.additive == nil
+}
+
+// score computes S of the block at hand, from number lo on, and its maximum per
+// lane. Keys that all rows see need no mask; those before and after them do.
+func (w *workspace) score(j *job, p *panel, lo int) {
+	switch {
+	case p.k != nil: // so few instructions that the next panel's chains begin before these end
+		p.kern.tileMax(p.s, p.kern.lanes, p.k, j.k.stride[2], 1, p.q, p.kern.lanes, p.keys.len(), j.d(), p.top)
+		p.k = nil // it is the caller's
+	case j.mask.sparse.set:
+		w.scoreSparse(j, p, lo, p.top)
+	default:
+		w.scoreSpan(j, p, p.keys, lo, p.top)
 	}
 }
 

@@ -25,6 +25,7 @@ func (w *workspace) blockWeights(j *job, p *panel, lo int) {
 		return
 	}
 	p.s = w.scores[:n*lanes]
+	w.prepare(j, p)
 	w.score(j, p, lo)
 	p.kern.softmax(p.s, lanes, n, p.max, p.blockSum)
 	if j.dropout.Rate != 0 {
@@ -59,6 +60,7 @@ func (w *workspace) finishScores(j *job, p *panel) {
 func (w *workspace) maskedScores(j *job, p *panel, lo int) {
 	if n := p.cut(j, lo); n > 0 {
 		p.s = w.scores[:n*p.kern.lanes]
+		w.prepare(j, p)
 		w.score(j, p, lo)
 		w.storeScores(j, p)
 	}

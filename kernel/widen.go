@@ -94,9 +94,7 @@ func (w *wideRows) of(t *tier, x *Tensor, u unit, lo, n int) (rows []float32, st
 	return w.rows[at : at+n*d], d, n
 }
 
-// pack packs the queries of p. It does so right before their first use: in calls
-// with few queries the processor packs the next panel while it waits for the
-// scores of this one.
+// pack packs the queries of p.
 func (w *workspace) pack(j *job, p *panel) {
 	lanes, d := p.kern.lanes, j.d()
 	p.packed = true
