@@ -215,6 +215,7 @@ func TestLinear(t *testing.T) {
 // TestLinearLarge takes sizes that are cut: into parts of K, strips, blocks of rows and
 // tasks.
 func TestLinearLarge(t *testing.T) {
+	eagerTiers(t)
 	cases := []linearCase{
 		{m: 40, n: 130, k: 1000, bias: true, layout: gappedRows},
 		{m: 5, n: 48 * 5, k: 300, dtype: Float16, layout: transposed, bias: true},
@@ -234,6 +235,7 @@ func TestLinearLarge(t *testing.T) {
 // TestLinearWidens: it does not matter whether weights of 16 bits are widened on the way
 // or before.
 func TestLinearWidens(t *testing.T) {
+	eagerTiers(t)
 	for i, dtype := range []DType{Float16, BFloat16} {
 		c := linearCase{m: 41, n: 120, k: 300, dtype: dtype, bias: true, values: mantissas, seed: i}
 		x, w, bias := c.inputs()
@@ -441,6 +443,7 @@ func TestLinearGood(t *testing.T) {
 
 // TestLinearRun: a program's parallel-for gives the same bits, a bad one too.
 func TestLinearRun(t *testing.T) {
+	eagerTiers(t)
 	c := linearCase{m: 50, n: 200, k: 400, seed: 6}
 	x, w, bias := c.inputs()
 	l := mustLinear(t, w, bias)
@@ -469,6 +472,7 @@ func TestLinearRun(t *testing.T) {
 
 // TestLinearConcurrent uses one Linear of every type from many goroutines.
 func TestLinearConcurrent(t *testing.T) {
+	eagerTiers(t)
 	var wg sync.WaitGroup
 	for dtype := range Int8 {
 		c := linearCase{m: 9, n: 100, k: 70, dtype: dtype, bias: true, seed: 8}
@@ -496,6 +500,7 @@ func TestLinearConcurrent(t *testing.T) {
 }
 
 func TestLinearAllocs(t *testing.T) {
+	eagerTiers(t)
 	for dtype := range Int8 {
 		for _, m := range []int{1, 40} {
 			for _, threads := range []int{1, 2} {

@@ -100,19 +100,10 @@ func (t *tier) tiles(c []float32, ldc int, a []float32, rs, cs int, b []float32,
 	widest := t.panels[len(t.panels)-1].lanes
 	for lane := 0; lane < lanes; {
 		left := lanes - lane
-		p := t.panel(ceilDiv(left, ceilDiv(left, widest)))
+		p := t.kernels(ceilDiv(left, ceilDiv(left, widest)))
 		p.tile(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, load)
 		lane += p.lanes
 	}
-}
-
-// panel returns the kernels of the narrowest panel of at least so many lanes.
-func (t *tier) panel(lanes int) *panelKernels {
-	i := 0
-	for t.panels[i].lanes < lanes {
-		i++
-	}
-	return &t.panels[i]
 }
 
 // settle adds the bias to the rows' columns of strip s and puts them in their place.
