@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
@@ -24,7 +25,15 @@ const (
 type decodePlace struct {
 	name        string
 	heads, keys int
-	sets        int // that are read one after the other, as a model's layers are
+	sets        int // of float32 that are read one after the other, as a model's layers are
+}
+
+// setsOf is how many sets of a type fill the place.
+func (p decodePlace) setsOf(t decodeType) int {
+	if p.sets == 1 {
+		return 1
+	}
+	return int(float64(p.sets) * 4 / t.bytes)
 }
 
 // decodePlaces fills half of L2, a quarter of L3, which others may share, and several
@@ -66,12 +75,12 @@ type decodeType struct {
 }
 
 var decodeTypes = []decodeType{
-	{"float32", 4, func(x []float32, sets, heads, keys int) []kernel.Tensor { return splitSets(x, sets, heads, keys) }},
+	{"float32", 4, func(x []float32, sets, heads, keys int) []kernel.Tensor { return repeatSets(x, sets, heads, keys) }},
 	{"float16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
-		return splitSets(converted(x, kernel.ToF16), sets, heads, keys)
+		return repeatSets(converted(x, kernel.ToF16), sets, heads, keys)
 	}},
 	{"bfloat16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
-		return splitSets(converted(x, kernel.ToBF16), sets, heads, keys)
+		return repeatSets(converted(x, kernel.ToBF16), sets, heads, keys)
 	}},
 	{"int8", 1 + 4.0/decodeSize, int8Sets},
 }
@@ -84,12 +93,14 @@ func converted[E any](x []float32, convert func(float32) E) []E {
 	return y
 }
 
-// splitSets makes a tensor of each of so many parts of x.
-func splitSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor {
+// repeatSets makes so many tensors of the numbers of one, each with its own memory.
+func repeatSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor {
 	ts := make([]kernel.Tensor, sets)
-	n := heads * keys * decodeSize
+	all := make([]E, sets*len(x))
 	for i := range ts {
-		ts[i] = kernel.BHLD(x[i*n:(i+1)*n], 1, heads, keys, decodeSize)
+		own := all[i*len(x) : (i+1)*len(x)]
+		copy(own, x)
+		ts[i] = kernel.BHLD(own, 1, heads, keys, decodeSize)
 	}
 	return ts
 }
@@ -100,9 +111,9 @@ func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	if err := kernel.QuantizeInt8(q, scales, x, decodeSize); err != nil {
 		panic(err) // the numbers are finite
 	}
-	ts := splitSets(q, sets, heads, keys)
+	ts := repeatSets(q, sets, heads, keys)
 	for i := range ts {
-		s := kernel.BHLD(scales[i*heads*keys:(i+1)*heads*keys], 1, heads, keys, 1)
+		s := kernel.BHLD(slices.Clone(scales), 1, heads, keys, 1)
 		ts[i] = ts[i].Scaled(&s)
 	}
 	return ts
@@ -118,8 +129,8 @@ func cheapNumbers(n int) []float32 {
 	return x
 }
 
-// leastRead is the number of floats that the bandwidth is measured with at least: small
-// caches are read several times.
+// leastRead is the number of floats that the bandwidth is measured with at least, in
+// several passes if there are not as many.
 const leastRead = 4 << 20
 
 // decodeTime is how long each figure is measured.
@@ -129,8 +140,8 @@ const decodeTime = 250 * time.Millisecond
 // of threads, then with more queries, then for batches of uneven lengths.
 func reportDecode(ctx context.Context, c *config, out io.Writer) error {
 	fmt.Fprintf(out, "\nDecoding: %d query heads on %d, head size %d, one query each (in L2 one key head). GB/s of keys and\n", decodeGroup*decodeHeads, decodeHeads, decodeSize)
-	fmt.Fprintf(out, "values, beside what the same threads read of as much memory right before. Medians.\n\n")
-	rows := []string{"cache\tkeys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\ttokens/s"}
+	fmt.Fprintf(out, "values, beside what the same threads read of as much memory right before, and the share of the peak\nof their FMAs, which limits what is not limited by reading. Medians.\n\n")
+	rows := []string{"cache\tkeys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\t% of FMA\ttokens/s"}
 	for _, place := range decodePlaces() {
 		for _, t := range decodeTypes {
 			more, err := decodeRows(ctx, c, place, t)
@@ -170,10 +181,10 @@ type decoder struct {
 
 // newDecoder makes keys and values, and one query.
 func newDecoder(p decodePlace, t decodeType) *decoder {
-	n := p.sets * p.heads * p.keys * decodeSize
+	x := cheapNumbers(p.heads * p.keys * decodeSize)
 	d := &decoder{
-		k: t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
-		v: t.make(cheapNumbers(n), p.sets, p.heads, p.keys),
+		k: t.make(x, p.setsOf(t), p.heads, p.keys),
+		v: t.make(x, p.setsOf(t), p.heads, p.keys),
 	}
 	d.ask(p, 1)
 	return d
@@ -206,22 +217,29 @@ func (d *decoder) seconds() (float64, error) {
 
 func decodeRows(ctx context.Context, c *config, p decodePlace, t decodeType) ([]string, error) {
 	d := newDecoder(p, t)
-	bytes := 2 * t.bytes * float64(p.heads*p.keys*decodeSize)
-	memory := cheapNumbers(int(bytes) * p.sets / 4) // in pages like those of k and v
+	numbers := 2 * float64(p.heads*p.keys*decodeSize)
+	bytes := t.bytes * numbers
+	sets := p.setsOf(t)
+	memory := cheapNumbers(int(bytes) * sets / 4) // in pages like those of k and v
+	part := max(int(bytes)/4, min(leastRead, len(memory)))
 	read := reader{read: widestRead()}
+	probes := newProbes()
 	var rows []string
 	for _, tier := range c.decodeTiers() {
 		for _, threads := range c.threads {
 			d.opts = kernel.Options{Tier: tier, Threads: threads}
-			var times, reads []float64
-			at, part := 0, int(bytes)/4
+			var times, reads, peaks []float64
+			at := 0
 			for start := time.Now(); len(times) < 5 || time.Since(start) < decodeTime; {
 				if ctx.Err() != nil {
 					return nil, interrupted(ctx)
 				}
 				read.data = memory[at : at+part]
-				reads = append(reads, read.passes(1+leastRead/len(read.data), threads))
-				at = (at + part) % (part * p.sets)
+				reads = append(reads, read.passes(max(1, leastRead/part), threads))
+				peaks = append(peaks, median(probes.of(tier).sample()))
+				if at += part; at+part > len(memory) {
+					at = 0
+				}
 				x, err := d.seconds()
 				if err != nil {
 					return nil, err
@@ -229,9 +247,10 @@ func decodeRows(ctx context.Context, c *config, p decodePlace, t decodeType) ([]
 				times = append(times, x)
 			}
 			x, limit := median(times[1:]), median(reads[1:])
-			rate := bytes / x / 1e9
-			rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%8.0f%%\t%8.0f", p.name, p.heads, p.keys, t.name, tier, threads,
-				duration(1e9*x), rate, limit, 100*rate/limit, 1/x))
+			rate, peak := bytes/x/1e9, median(peaks[1:])*float64(threads)
+			flops := 2 * decodeGroup * numbers / x / 1e9
+			rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%8.0f%%\t%7.0f%%\t%8.0f", p.name, p.heads, p.keys, t.name, tier, threads,
+				duration(1e9*x), rate, limit, 100*rate/limit, 100*flops/peak, 1/x))
 		}
 	}
 	return rows, nil
