@@ -22001,12 +22001,14 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), R8
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
-	LEAQ (R10)(AX*1), R11
 	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R12
+	LEAQ (AX)(AX*2), R11
+	LEAQ (R11)(AX*2), R12
+	LEAQ (R12)(AX*2), R13
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -22022,19 +22024,32 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
+	ADDQ  BX, DI
 	ADDQ  BX, R8
 	ADDQ  BX, R9
 	ADDQ  BX, R10
-	ADDQ  BX, R11
 	MOVQ  $+16, m+88(FP)
 
 whole:
-	XORQ DI, DI
+	MOVQ $+0, s_len+8(FP)
+
+	// Twice 16 keys, if all queries are one group of few.
+	CMPQ m+88(FP), $0x20
+	JL   group
+	MOVQ n+80(FP), CX
+	CMPQ CX, $0x01
+	JE   double1
+	CMPQ CX, $0x02
+	JE   double2
+	CMPQ CX, $0x03
+	JE   double3
+	CMPQ CX, $0x04
+	JE   double4
 
 	// A group of queries, the largest there is code for.
 group:
 	MOVQ n+80(FP), CX
-	SUBQ DI, CX
+	SUBQ s_len+8(FP), CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -22052,11 +22067,12 @@ group:
 
 	// 16 keys by 1 queries.
 	VXORPS  Z0, Z0, Z0
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22093,14 +22109,14 @@ group1ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead4:
-	VMOVUPS      (R8), Y1
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z1, Z1
-	VMOVUPS      (R9), Y2
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
-	VMOVUPS      (R10), Y3
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z3, Z3
-	VMOVUPS      (R11), Y4
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z4, Z4
+	VMOVUPS      (DI), Y1
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
@@ -22111,14 +22127,14 @@ group1ahead4:
 	VUNPCKHPD    Z2, Z5, Z2
 	VUNPCKLPD    Z3, Z1, Z5
 	VUNPCKHPD    Z3, Z1, Z1
-	VMOVUPS      (R8)(AX*2), Y3
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z3, Z3
-	VMOVUPS      (R9)(AX*2), Y6
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z6, Z6
-	VMOVUPS      (R10)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z7, Z7
-	VMOVUPS      (R11)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z6, Z3, Z9
@@ -22137,39 +22153,39 @@ group1ahead4:
 	VSHUFF32X4       $0xdd, Z9, Z5, Z9
 	VSHUFF32X4       $0x88, Z3, Z1, Z5
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z0
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(SI*1), Z1, Z0
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z1, Z0
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group1store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y1
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z1, Z1
-	VMOVUPS          -32(R9), Y2
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z2, Z2
-	VMOVUPS          -32(R10), Y3
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z3, Z3
-	VMOVUPS          -32(R11), Y4
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z4, Z4
+	VMOVUPS          -32(DI), Y1
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS          -32(R8), Y2
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS          -32(R9), Y3
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS          -32(R10), Y4
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
@@ -22180,14 +22196,14 @@ group1ahead4:
 	VUNPCKHPD    Z2, Z5, Z2
 	VUNPCKLPD    Z3, Z1, Z5
 	VUNPCKHPD    Z3, Z1, Z1
-	VMOVUPS      -32(R8)(AX*2), Y3
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z3, Z3
-	VMOVUPS      -32(R9)(AX*2), Y6
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z6, Z6
-	VMOVUPS      -32(R10)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z7, Z7
-	VMOVUPS      -32(R11)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z3, Z3
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z6, Z3, Z9
@@ -22207,47 +22223,47 @@ group1ahead4:
 	VSHUFF32X4       $0x88, Z3, Z1, Z5
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
 	CMPQ             CX, $0x07
-	JL               group1skip00
-	VFMADD231PS.BCST (R13), Z4, Z0
-	ADDQ             SI, R13
-
-group1skip00:
-	CMPQ             CX, $0x06
 	JL               group1skip01
-	VFMADD231PS.BCST (R13), Z2, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z4, Z0
+	ADDQ             SI, R14
 
 group1skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group1skip02
-	VFMADD231PS.BCST (R13), Z5, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z2, Z0
+	ADDQ             SI, R14
 
 group1skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group1skip03
-	VFMADD231PS.BCST (R13), Z7, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z5, Z0
+	ADDQ             SI, R14
 
 group1skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group1skip04
-	VFMADD231PS.BCST (R13), Z6, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	ADDQ             SI, R14
 
 group1skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group1skip05
-	VFMADD231PS.BCST (R13), Z8, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z6, Z0
+	ADDQ             SI, R14
 
 group1skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group1skip06
-	VFMADD231PS.BCST (R13), Z1, Z0
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	ADDQ             SI, R14
 
 group1skip06:
+	CMPQ             CX, $0x01
+	JL               group1skip07
+	VFMADD231PS.BCST (R14), Z1, Z0
+	ADDQ             SI, R14
+
+group1skip07:
 group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z0, Z0, Z1
@@ -22261,9 +22277,10 @@ group1store:
 
 group1lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
@@ -22326,10 +22343,10 @@ group1lanes0:
 	VMAXPS        X2, X5, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group1lanes0
@@ -22339,11 +22356,12 @@ group1lanes0:
 group2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22380,14 +22398,14 @@ group2ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead4:
-	VMOVUPS      (R8), Y2
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
-	VMOVUPS      (R9), Y3
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
-	VMOVUPS      (R10), Y4
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
-	VMOVUPS      (R11), Y5
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z5, Z5
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z2, Z6
@@ -22398,14 +22416,14 @@ group2ahead4:
 	VUNPCKHPD    Z3, Z6, Z3
 	VUNPCKLPD    Z4, Z2, Z6
 	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      (R8)(AX*2), Y4
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z4, Z4
-	VMOVUPS      (R9)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z7, Z7
-	VMOVUPS      (R10)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z8, Z8
-	VMOVUPS      (R11)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z7, Z4, Z10
@@ -22424,47 +22442,47 @@ group2ahead4:
 	VSHUFF32X4       $0xdd, Z10, Z6, Z10
 	VSHUFF32X4       $0x88, Z4, Z2, Z6
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z1
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST 4(R13), Z3, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z2, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z2, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group2store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y2
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z2, Z2
-	VMOVUPS          -32(R9), Y3
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
-	VMOVUPS          -32(R10), Y4
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
-	VMOVUPS          -32(R11), Y5
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z5, Z5
+	VMOVUPS          -32(DI), Y2
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS          -32(R8), Y3
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS          -32(R9), Y4
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS          -32(R10), Y5
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z2, Z6
@@ -22475,14 +22493,14 @@ group2ahead4:
 	VUNPCKHPD    Z3, Z6, Z3
 	VUNPCKLPD    Z4, Z2, Z6
 	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      -32(R8)(AX*2), Y4
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z4, Z4
-	VMOVUPS      -32(R9)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z7, Z7
-	VMOVUPS      -32(R10)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z8, Z8
-	VMOVUPS      -32(R11)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z9, Z9
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z7, Z4, Z10
@@ -22502,54 +22520,54 @@ group2ahead4:
 	VSHUFF32X4       $0x88, Z4, Z2, Z6
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
 	CMPQ             CX, $0x07
-	JL               group2skip00
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST 4(R13), Z5, Z1
-	ADDQ             SI, R13
-
-group2skip00:
-	CMPQ             CX, $0x06
 	JL               group2skip01
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST 4(R13), Z3, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	ADDQ             SI, R14
 
 group2skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group2skip02
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST 4(R13), Z6, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	ADDQ             SI, R14
 
 group2skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group2skip03
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	ADDQ             SI, R14
 
 group2skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group2skip04
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	ADDQ             SI, R14
 
 group2skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group2skip05
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	ADDQ             SI, R14
 
 group2skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group2skip06
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST 4(R13), Z2, Z1
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	ADDQ             SI, R14
 
 group2skip06:
+	CMPQ             CX, $0x01
+	JL               group2skip07
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST 4(R14), Z2, Z1
+	ADDQ             SI, R14
+
+group2skip07:
 group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z2
@@ -22563,9 +22581,10 @@ group2store:
 
 group2lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X1
 	VMOVUPS       X4, (CX)
 	VMAXPS        X1, X4, X1
@@ -22628,10 +22647,10 @@ group2lanes0:
 	VMAXPS        X1, X5, X1
 	ADDQ          SI, CX
 	VMOVUPS       X1, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group2lanes0
@@ -22642,11 +22661,12 @@ group3:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -22683,14 +22703,14 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead4:
-	VMOVUPS      (R8), Y3
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
-	VMOVUPS      (R9), Y4
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
-	VMOVUPS      (R10), Y5
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-	VMOVUPS      (R11), Y6
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z6, Z6
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z3, Z7
@@ -22701,14 +22721,14 @@ group3ahead4:
 	VUNPCKHPD    Z4, Z7, Z4
 	VUNPCKLPD    Z5, Z3, Z7
 	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (R8)(AX*2), Y5
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z5, Z5
-	VMOVUPS      (R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z8, Z8
-	VMOVUPS      (R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z9, Z9
-	VMOVUPS      (R11)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z10, Z10
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z8, Z5, Z11
@@ -22727,55 +22747,55 @@ group3ahead4:
 	VSHUFF32X4       $0xdd, Z11, Z7, Z11
 	VSHUFF32X4       $0x88, Z5, Z3, Z7
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z2
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST 4(R13), Z4, Z1
-	VFMADD231PS.BCST 8(R13), Z4, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z3, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group3store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y3
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z3, Z3
-	VMOVUPS          -32(R9), Y4
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
-	VMOVUPS          -32(R10), Y5
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
-	VMOVUPS          -32(R11), Y6
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z6, Z6
+	VMOVUPS          -32(DI), Y3
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS          -32(R8), Y4
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS          -32(R9), Y5
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS          -32(R10), Y6
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z3, Z7
@@ -22786,14 +22806,14 @@ group3ahead4:
 	VUNPCKHPD    Z4, Z7, Z4
 	VUNPCKLPD    Z5, Z3, Z7
 	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      -32(R8)(AX*2), Y5
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z5, Z5
-	VMOVUPS      -32(R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z8, Z8
-	VMOVUPS      -32(R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z9, Z9
-	VMOVUPS      -32(R11)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z10, Z10
+	VMOVUPS      -32(DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z5, Z5
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z8, Z5, Z11
@@ -22813,61 +22833,61 @@ group3ahead4:
 	VSHUFF32X4       $0x88, Z5, Z3, Z7
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
 	CMPQ             CX, $0x07
-	JL               group3skip00
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST 4(R13), Z6, Z1
-	VFMADD231PS.BCST 8(R13), Z6, Z2
-	ADDQ             SI, R13
-
-group3skip00:
-	CMPQ             CX, $0x06
 	JL               group3skip01
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST 4(R13), Z4, Z1
-	VFMADD231PS.BCST 8(R13), Z4, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	ADDQ             SI, R14
 
 group3skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group3skip02
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	VFMADD231PS.BCST 8(R13), Z7, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	ADDQ             SI, R14
 
 group3skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group3skip03
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	ADDQ             SI, R14
 
 group3skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group3skip04
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	ADDQ             SI, R14
 
 group3skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group3skip05
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	ADDQ             SI, R14
 
 group3skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group3skip06
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST 4(R13), Z3, Z1
-	VFMADD231PS.BCST 8(R13), Z3, Z2
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	ADDQ             SI, R14
 
 group3skip06:
+	CMPQ             CX, $0x01
+	JL               group3skip07
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST 8(R14), Z3, Z2
+	ADDQ             SI, R14
+
+group3skip07:
 group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z3
@@ -22881,9 +22901,10 @@ group3store:
 
 group3lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
@@ -22946,10 +22967,10 @@ group3lanes0:
 	VMAXPS        X2, X5, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group3lanes0
@@ -22961,11 +22982,12 @@ group4:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23002,14 +23024,14 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-	VMOVUPS      (R11), Y7
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z7, Z7
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z5, Z4, Z8
@@ -23020,14 +23042,14 @@ group4ahead4:
 	VUNPCKHPD    Z5, Z8, Z5
 	VUNPCKLPD    Z6, Z4, Z8
 	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      (R8)(AX*2), Y6
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z6, Z6
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z10, Z10
-	VMOVUPS      (R11)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z11, Z11
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z9, Z6, Z12
@@ -23046,63 +23068,63 @@ group4ahead4:
 	VSHUFF32X4       $0xdd, Z12, Z8, Z12
 	VSHUFF32X4       $0x88, Z6, Z4, Z8
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST 12(R13), Z10, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z3
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST 4(R13), Z5, Z1
-	VFMADD231PS.BCST 8(R13), Z5, Z2
-	VFMADD231PS.BCST 12(R13), Z5, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z4, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group4store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y4
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z4, Z4
-	VMOVUPS          -32(R9), Y5
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
-	VMOVUPS          -32(R10), Y6
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
-	VMOVUPS          -32(R11), Y7
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z7, Z7
+	VMOVUPS          -32(DI), Y4
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS          -32(R8), Y5
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS          -32(R9), Y6
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS          -32(R10), Y7
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z5, Z4, Z8
@@ -23113,14 +23135,14 @@ group4ahead4:
 	VUNPCKHPD    Z5, Z8, Z5
 	VUNPCKLPD    Z6, Z4, Z8
 	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      -32(R8)(AX*2), Y6
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z6, Z6
-	VMOVUPS      -32(R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z9, Z9
-	VMOVUPS      -32(R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z10, Z10
-	VMOVUPS      -32(R11)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z11, Z11
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z9, Z6, Z12
@@ -23140,68 +23162,68 @@ group4ahead4:
 	VSHUFF32X4       $0x88, Z6, Z4, Z8
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
 	CMPQ             CX, $0x07
-	JL               group4skip00
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	VFMADD231PS.BCST 8(R13), Z7, Z2
-	VFMADD231PS.BCST 12(R13), Z7, Z3
-	ADDQ             SI, R13
-
-group4skip00:
-	CMPQ             CX, $0x06
 	JL               group4skip01
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST 4(R13), Z5, Z1
-	VFMADD231PS.BCST 8(R13), Z5, Z2
-	VFMADD231PS.BCST 12(R13), Z5, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	ADDQ             SI, R14
 
 group4skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group4skip02
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	VFMADD231PS.BCST 12(R13), Z8, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	ADDQ             SI, R14
 
 group4skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group4skip03
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST 12(R13), Z10, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	ADDQ             SI, R14
 
 group4skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group4skip04
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST 12(R13), Z9, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	ADDQ             SI, R14
 
 group4skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group4skip05
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	ADDQ             SI, R14
 
 group4skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group4skip06
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST 4(R13), Z4, Z1
-	VFMADD231PS.BCST 8(R13), Z4, Z2
-	VFMADD231PS.BCST 12(R13), Z4, Z3
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	ADDQ             SI, R14
 
 group4skip06:
+	CMPQ             CX, $0x01
+	JL               group4skip07
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST 12(R14), Z4, Z3
+	ADDQ             SI, R14
+
+group4skip07:
 group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z4
@@ -23215,9 +23237,10 @@ group4store:
 
 group4lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
@@ -23280,10 +23303,10 @@ group4lanes0:
 	VMAXPS        X2, X5, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group4lanes0
@@ -23296,11 +23319,12 @@ group5:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23337,14 +23361,14 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead4:
-	VMOVUPS      (R8), Y5
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
-	VMOVUPS      (R9), Y6
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
-	VMOVUPS      (R10), Y7
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
-	VMOVUPS      (R11), Y8
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z8, Z8
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z5, Z9
@@ -23355,14 +23379,14 @@ group5ahead4:
 	VUNPCKHPD    Z6, Z9, Z6
 	VUNPCKLPD    Z7, Z5, Z9
 	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z7, Z7
-	VMOVUPS      (R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z10, Z10
-	VMOVUPS      (R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z11, Z11
-	VMOVUPS      (R11)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z12, Z12
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z10, Z7, Z13
@@ -23381,71 +23405,71 @@ group5ahead4:
 	VSHUFF32X4       $0xdd, Z13, Z9, Z13
 	VSHUFF32X4       $0x88, Z7, Z5, Z9
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST 16(R13), Z11, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z4
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST 4(R13), Z6, Z1
-	VFMADD231PS.BCST 8(R13), Z6, Z2
-	VFMADD231PS.BCST 12(R13), Z6, Z3
-	VFMADD231PS.BCST 16(R13), Z6, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z4
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z5, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group5store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y5
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z5, Z5
-	VMOVUPS          -32(R9), Y6
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
-	VMOVUPS          -32(R10), Y7
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
-	VMOVUPS          -32(R11), Y8
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z8, Z8
+	VMOVUPS          -32(DI), Y5
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS          -32(R8), Y6
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS          -32(R9), Y7
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS          -32(R10), Y8
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z5, Z9
@@ -23456,14 +23480,14 @@ group5ahead4:
 	VUNPCKHPD    Z6, Z9, Z6
 	VUNPCKLPD    Z7, Z5, Z9
 	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      -32(R8)(AX*2), Y7
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z7, Z7
-	VMOVUPS      -32(R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z10, Z10
-	VMOVUPS      -32(R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z11, Z11
-	VMOVUPS      -32(R11)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z12, Z12
+	VMOVUPS      -32(DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z7, Z7
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z10, Z7, Z13
@@ -23483,75 +23507,75 @@ group5ahead4:
 	VSHUFF32X4       $0x88, Z7, Z5, Z9
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
 	CMPQ             CX, $0x07
-	JL               group5skip00
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	VFMADD231PS.BCST 12(R13), Z8, Z3
-	VFMADD231PS.BCST 16(R13), Z8, Z4
-	ADDQ             SI, R13
-
-group5skip00:
-	CMPQ             CX, $0x06
 	JL               group5skip01
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST 4(R13), Z6, Z1
-	VFMADD231PS.BCST 8(R13), Z6, Z2
-	VFMADD231PS.BCST 12(R13), Z6, Z3
-	VFMADD231PS.BCST 16(R13), Z6, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	ADDQ             SI, R14
 
 group5skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group5skip02
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST 12(R13), Z9, Z3
-	VFMADD231PS.BCST 16(R13), Z9, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	ADDQ             SI, R14
 
 group5skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group5skip03
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST 16(R13), Z11, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	ADDQ             SI, R14
 
 group5skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group5skip04
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST 12(R13), Z10, Z3
-	VFMADD231PS.BCST 16(R13), Z10, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	ADDQ             SI, R14
 
 group5skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group5skip05
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	ADDQ             SI, R14
 
 group5skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group5skip06
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST 4(R13), Z5, Z1
-	VFMADD231PS.BCST 8(R13), Z5, Z2
-	VFMADD231PS.BCST 12(R13), Z5, Z3
-	VFMADD231PS.BCST 16(R13), Z5, Z4
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	ADDQ             SI, R14
 
 group5skip06:
+	CMPQ             CX, $0x01
+	JL               group5skip07
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST 16(R14), Z5, Z4
+	ADDQ             SI, R14
+
+group5skip07:
 group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z5
@@ -23563,9 +23587,10 @@ group5store:
 	VUNPCKLPD     Z2, Z0, Z5
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
@@ -23628,7 +23653,7 @@ group5store:
 	VMAXPS        X2, X0, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z4, Z4, Z0
@@ -23642,9 +23667,10 @@ group5store:
 
 group5lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -23707,10 +23733,10 @@ group5lanes4:
 	VMAXPS        X3, X5, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group5lanes4
@@ -23724,11 +23750,12 @@ group6:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -23765,14 +23792,14 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead4:
-	VMOVUPS      (R8), Y6
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-	VMOVUPS      (R11), Y9
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z9, Z9
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z7, Z6, Z10
@@ -23783,14 +23810,14 @@ group6ahead4:
 	VUNPCKHPD    Z7, Z10, Z7
 	VUNPCKLPD    Z8, Z6, Z10
 	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z11, Z11
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z12, Z12
-	VMOVUPS      (R11)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z13, Z13
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z11, Z8, Z14
@@ -23809,79 +23836,79 @@ group6ahead4:
 	VSHUFF32X4       $0xdd, Z14, Z10, Z14
 	VSHUFF32X4       $0x88, Z8, Z6, Z10
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	VFMADD231PS.BCST 20(R13), Z12, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z5
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	VFMADD231PS.BCST 8(R13), Z7, Z2
-	VFMADD231PS.BCST 12(R13), Z7, Z3
-	VFMADD231PS.BCST 16(R13), Z7, Z4
-	VFMADD231PS.BCST 20(R13), Z7, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z5
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST 20(R13), Z13, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z14, Z0
-	VFMADD231PS.BCST 4(R13), Z14, Z1
-	VFMADD231PS.BCST 8(R13), Z14, Z2
-	VFMADD231PS.BCST 12(R13), Z14, Z3
-	VFMADD231PS.BCST 16(R13), Z14, Z4
-	VFMADD231PS.BCST 20(R13), Z14, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z6, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group6store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y6
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z6, Z6
-	VMOVUPS          -32(R9), Y7
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
-	VMOVUPS          -32(R10), Y8
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
-	VMOVUPS          -32(R11), Y9
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z9, Z9
+	VMOVUPS          -32(DI), Y6
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS          -32(R8), Y7
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS          -32(R9), Y8
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS          -32(R10), Y9
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z7, Z6, Z10
@@ -23892,14 +23919,14 @@ group6ahead4:
 	VUNPCKHPD    Z7, Z10, Z7
 	VUNPCKLPD    Z8, Z6, Z10
 	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      -32(R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z8, Z8
-	VMOVUPS      -32(R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z11, Z11
-	VMOVUPS      -32(R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z12, Z12
-	VMOVUPS      -32(R11)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z13, Z13
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z11, Z8, Z14
@@ -23919,82 +23946,82 @@ group6ahead4:
 	VSHUFF32X4       $0x88, Z8, Z6, Z10
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
 	CMPQ             CX, $0x07
-	JL               group6skip00
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST 12(R13), Z9, Z3
-	VFMADD231PS.BCST 16(R13), Z9, Z4
-	VFMADD231PS.BCST 20(R13), Z9, Z5
-	ADDQ             SI, R13
-
-group6skip00:
-	CMPQ             CX, $0x06
 	JL               group6skip01
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	VFMADD231PS.BCST 8(R13), Z7, Z2
-	VFMADD231PS.BCST 12(R13), Z7, Z3
-	VFMADD231PS.BCST 16(R13), Z7, Z4
-	VFMADD231PS.BCST 20(R13), Z7, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	ADDQ             SI, R14
 
 group6skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group6skip02
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST 12(R13), Z10, Z3
-	VFMADD231PS.BCST 16(R13), Z10, Z4
-	VFMADD231PS.BCST 20(R13), Z10, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	ADDQ             SI, R14
 
 group6skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group6skip03
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	VFMADD231PS.BCST 20(R13), Z12, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	ADDQ             SI, R14
 
 group6skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group6skip04
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST 16(R13), Z11, Z4
-	VFMADD231PS.BCST 20(R13), Z11, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	ADDQ             SI, R14
 
 group6skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group6skip05
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST 20(R13), Z13, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	ADDQ             SI, R14
 
 group6skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group6skip06
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST 4(R13), Z6, Z1
-	VFMADD231PS.BCST 8(R13), Z6, Z2
-	VFMADD231PS.BCST 12(R13), Z6, Z3
-	VFMADD231PS.BCST 16(R13), Z6, Z4
-	VFMADD231PS.BCST 20(R13), Z6, Z5
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	ADDQ             SI, R14
 
 group6skip06:
+	CMPQ             CX, $0x01
+	JL               group6skip07
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST 20(R14), Z6, Z5
+	ADDQ             SI, R14
+
+group6skip07:
 group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z6
@@ -24006,9 +24033,10 @@ group6store:
 	VUNPCKLPD     Z2, Z0, Z6
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
@@ -24071,7 +24099,7 @@ group6store:
 	VMAXPS        X2, X0, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -24085,9 +24113,10 @@ group6store:
 
 group6lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -24150,10 +24179,10 @@ group6lanes4:
 	VMAXPS        X3, X5, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group6lanes4
@@ -24168,11 +24197,12 @@ group7:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -24209,14 +24239,14 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead4:
-	VMOVUPS      (R8), Y7
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
-	VMOVUPS      (R9), Y8
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
-	VMOVUPS      (R10), Y9
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
-	VMOVUPS      (R11), Y10
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z10, Z10
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z8, Z7, Z11
@@ -24227,14 +24257,14 @@ group7ahead4:
 	VUNPCKHPD    Z8, Z11, Z8
 	VUNPCKLPD    Z9, Z7, Z11
 	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (R8)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z9, Z9
-	VMOVUPS      (R9)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z12, Z12
-	VMOVUPS      (R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z13, Z13
-	VMOVUPS      (R11)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z14, Z14
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z12, Z9, Z15
@@ -24253,87 +24283,87 @@ group7ahead4:
 	VSHUFF32X4       $0xdd, Z15, Z11, Z15
 	VSHUFF32X4       $0x88, Z9, Z7, Z11
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST 20(R13), Z13, Z5
-	VFMADD231PS.BCST 24(R13), Z13, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z6
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	VFMADD231PS.BCST 12(R13), Z8, Z3
-	VFMADD231PS.BCST 16(R13), Z8, Z4
-	VFMADD231PS.BCST 20(R13), Z8, Z5
-	VFMADD231PS.BCST 24(R13), Z8, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z6
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z14, Z0
-	VFMADD231PS.BCST 4(R13), Z14, Z1
-	VFMADD231PS.BCST 8(R13), Z14, Z2
-	VFMADD231PS.BCST 12(R13), Z14, Z3
-	VFMADD231PS.BCST 16(R13), Z14, Z4
-	VFMADD231PS.BCST 20(R13), Z14, Z5
-	VFMADD231PS.BCST 24(R13), Z14, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z12, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z6
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z15, Z0
-	VFMADD231PS.BCST 4(R13), Z15, Z1
-	VFMADD231PS.BCST 8(R13), Z15, Z2
-	VFMADD231PS.BCST 12(R13), Z15, Z3
-	VFMADD231PS.BCST 16(R13), Z15, Z4
-	VFMADD231PS.BCST 20(R13), Z15, Z5
-	VFMADD231PS.BCST 24(R13), Z15, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z7, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group7store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y7
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z7, Z7
-	VMOVUPS          -32(R9), Y8
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
-	VMOVUPS          -32(R10), Y9
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
-	VMOVUPS          -32(R11), Y10
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z10, Z10
+	VMOVUPS          -32(DI), Y7
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS          -32(R8), Y8
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS          -32(R9), Y9
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS          -32(R10), Y10
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z8, Z7, Z11
@@ -24344,14 +24374,14 @@ group7ahead4:
 	VUNPCKHPD    Z8, Z11, Z8
 	VUNPCKLPD    Z9, Z7, Z11
 	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      -32(R8)(AX*2), Y9
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z9, Z9
-	VMOVUPS      -32(R9)(AX*2), Y12
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z12, Z12
-	VMOVUPS      -32(R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z13, Z13
-	VMOVUPS      -32(R11)(AX*2), Y14
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z14, Z14
+	VMOVUPS      -32(DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z14, Z14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z12, Z9, Z15
@@ -24371,89 +24401,89 @@ group7ahead4:
 	VSHUFF32X4       $0x88, Z9, Z7, Z11
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
 	CMPQ             CX, $0x07
-	JL               group7skip00
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST 4(R13), Z10, Z1
-	VFMADD231PS.BCST 8(R13), Z10, Z2
-	VFMADD231PS.BCST 12(R13), Z10, Z3
-	VFMADD231PS.BCST 16(R13), Z10, Z4
-	VFMADD231PS.BCST 20(R13), Z10, Z5
-	VFMADD231PS.BCST 24(R13), Z10, Z6
-	ADDQ             SI, R13
-
-group7skip00:
-	CMPQ             CX, $0x06
 	JL               group7skip01
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	VFMADD231PS.BCST 12(R13), Z8, Z3
-	VFMADD231PS.BCST 16(R13), Z8, Z4
-	VFMADD231PS.BCST 20(R13), Z8, Z5
-	VFMADD231PS.BCST 24(R13), Z8, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	ADDQ             SI, R14
 
 group7skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group7skip02
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST 16(R13), Z11, Z4
-	VFMADD231PS.BCST 20(R13), Z11, Z5
-	VFMADD231PS.BCST 24(R13), Z11, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	ADDQ             SI, R14
 
 group7skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group7skip03
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST 20(R13), Z13, Z5
-	VFMADD231PS.BCST 24(R13), Z13, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	ADDQ             SI, R14
 
 group7skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group7skip04
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	VFMADD231PS.BCST 20(R13), Z12, Z5
-	VFMADD231PS.BCST 24(R13), Z12, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	ADDQ             SI, R14
 
 group7skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group7skip05
-	VFMADD231PS.BCST (R13), Z14, Z0
-	VFMADD231PS.BCST 4(R13), Z14, Z1
-	VFMADD231PS.BCST 8(R13), Z14, Z2
-	VFMADD231PS.BCST 12(R13), Z14, Z3
-	VFMADD231PS.BCST 16(R13), Z14, Z4
-	VFMADD231PS.BCST 20(R13), Z14, Z5
-	VFMADD231PS.BCST 24(R13), Z14, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	ADDQ             SI, R14
 
 group7skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group7skip06
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST 4(R13), Z7, Z1
-	VFMADD231PS.BCST 8(R13), Z7, Z2
-	VFMADD231PS.BCST 12(R13), Z7, Z3
-	VFMADD231PS.BCST 16(R13), Z7, Z4
-	VFMADD231PS.BCST 20(R13), Z7, Z5
-	VFMADD231PS.BCST 24(R13), Z7, Z6
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	ADDQ             SI, R14
 
 group7skip06:
+	CMPQ             CX, $0x01
+	JL               group7skip07
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST 24(R14), Z7, Z6
+	ADDQ             SI, R14
+
+group7skip07:
 group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z7
@@ -24465,9 +24495,10 @@ group7store:
 	VUNPCKLPD     Z2, Z0, Z7
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
@@ -24530,7 +24561,7 @@ group7store:
 	VMAXPS        X2, X0, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -24544,9 +24575,10 @@ group7store:
 
 group7lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -24609,10 +24641,10 @@ group7lanes4:
 	VMAXPS        X3, X5, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group7lanes4
@@ -24628,11 +24660,12 @@ group8:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
 	ANDQ    $-8, CX
-	LEAQ    (R8)(CX*4), CX
+	LEAQ    (DI)(CX*4), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -24669,14 +24702,14 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	VMOVUPS      (R8), Y8
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
-	VMOVUPS      (R9), Y9
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
-	VMOVUPS      (R10), Y10
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
-	VMOVUPS      (R11), Y11
-	VINSERTF64X4 $0x01, (R11)(AX*1), Z11, Z11
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z9, Z8, Z12
@@ -24687,14 +24720,14 @@ group8ahead4:
 	VUNPCKHPD    Z9, Z12, Z9
 	VUNPCKLPD    Z10, Z8, Z12
 	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      (R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z10, Z10
-	VMOVUPS      (R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z13, Z13
-	VMOVUPS      (R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z14, Z14
-	VMOVUPS      (R11)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R11)(R12*1), Z15, Z15
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z13, Z10, Z16
@@ -24713,95 +24746,95 @@ group8ahead4:
 	VSHUFF32X4       $0xdd, Z16, Z12, Z16
 	VSHUFF32X4       $0x88, Z10, Z8, Z12
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
-	VFMADD231PS.BCST (R13), Z14, Z0
-	VFMADD231PS.BCST 4(R13), Z14, Z1
-	VFMADD231PS.BCST 8(R13), Z14, Z2
-	VFMADD231PS.BCST 12(R13), Z14, Z3
-	VFMADD231PS.BCST 16(R13), Z14, Z4
-	VFMADD231PS.BCST 20(R13), Z14, Z5
-	VFMADD231PS.BCST 24(R13), Z14, Z6
-	VFMADD231PS.BCST 28(R13), Z14, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R13)(SI*1), Z11, Z7
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST 12(R13), Z9, Z3
-	VFMADD231PS.BCST 16(R13), Z9, Z4
-	VFMADD231PS.BCST 20(R13), Z9, Z5
-	VFMADD231PS.BCST 24(R13), Z9, Z6
-	VFMADD231PS.BCST 28(R13), Z9, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z12, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z7
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z15, Z0
-	VFMADD231PS.BCST 4(R13), Z15, Z1
-	VFMADD231PS.BCST 8(R13), Z15, Z2
-	VFMADD231PS.BCST 12(R13), Z15, Z3
-	VFMADD231PS.BCST 16(R13), Z15, Z4
-	VFMADD231PS.BCST 20(R13), Z15, Z5
-	VFMADD231PS.BCST 24(R13), Z15, Z6
-	VFMADD231PS.BCST 28(R13), Z15, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z13, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 28(R13)(SI*1), Z13, Z7
-	LEAQ             (R13)(SI*2), R13
-	VFMADD231PS.BCST (R13), Z16, Z0
-	VFMADD231PS.BCST 4(R13), Z16, Z1
-	VFMADD231PS.BCST 8(R13), Z16, Z2
-	VFMADD231PS.BCST 12(R13), Z16, Z3
-	VFMADD231PS.BCST 16(R13), Z16, Z4
-	VFMADD231PS.BCST 20(R13), Z16, Z5
-	VFMADD231PS.BCST 24(R13), Z16, Z6
-	VFMADD231PS.BCST 28(R13), Z16, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z6
-	VFMADD231PS.BCST 28(R13)(SI*1), Z8, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z1
+	VFMADD231PS.BCST 8(R14), Z16, Z2
+	VFMADD231PS.BCST 12(R14), Z16, Z3
+	VFMADD231PS.BCST 16(R14), Z16, Z4
+	VFMADD231PS.BCST 20(R14), Z16, Z5
+	VFMADD231PS.BCST 24(R14), Z16, Z6
+	VFMADD231PS.BCST 28(R14), Z16, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
-	ADDQ             $0x20, R11
-	CMPQ             R8, k_len+32(FP)
+	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 	MOVQ             d+96(FP), CX
 	ANDQ             $0x07, CX
 	JZ               group8store
+	LEAQ             (DI)(CX*4), DI
 	LEAQ             (R8)(CX*4), R8
 	LEAQ             (R9)(CX*4), R9
 	LEAQ             (R10)(CX*4), R10
-	LEAQ             (R11)(CX*4), R11
-	VMOVUPS          -32(R8), Y8
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z8, Z8
-	VMOVUPS          -32(R9), Y9
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z9, Z9
-	VMOVUPS          -32(R10), Y10
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z10, Z10
-	VMOVUPS          -32(R11), Y11
-	VINSERTF64X4     $0x01, -32(R11)(AX*1), Z11, Z11
+	VMOVUPS          -32(DI), Y8
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS          -32(R8), Y9
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS          -32(R9), Y10
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS          -32(R10), Y11
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z9, Z8, Z12
@@ -24812,14 +24845,14 @@ group8ahead4:
 	VUNPCKHPD    Z9, Z12, Z9
 	VUNPCKLPD    Z10, Z8, Z12
 	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      -32(R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z10, Z10
-	VMOVUPS      -32(R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z13, Z13
-	VMOVUPS      -32(R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z14, Z14
-	VMOVUPS      -32(R11)(AX*2), Y15
-	VINSERTF64X4 $0x01, -32(R11)(R12*1), Z15, Z15
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z13, Z10, Z16
@@ -24839,96 +24872,96 @@ group8ahead4:
 	VSHUFF32X4       $0x88, Z10, Z8, Z12
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
 	CMPQ             CX, $0x07
-	JL               group8skip00
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST 4(R13), Z11, Z1
-	VFMADD231PS.BCST 8(R13), Z11, Z2
-	VFMADD231PS.BCST 12(R13), Z11, Z3
-	VFMADD231PS.BCST 16(R13), Z11, Z4
-	VFMADD231PS.BCST 20(R13), Z11, Z5
-	VFMADD231PS.BCST 24(R13), Z11, Z6
-	VFMADD231PS.BCST 28(R13), Z11, Z7
-	ADDQ             SI, R13
-
-group8skip00:
-	CMPQ             CX, $0x06
 	JL               group8skip01
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST 4(R13), Z9, Z1
-	VFMADD231PS.BCST 8(R13), Z9, Z2
-	VFMADD231PS.BCST 12(R13), Z9, Z3
-	VFMADD231PS.BCST 16(R13), Z9, Z4
-	VFMADD231PS.BCST 20(R13), Z9, Z5
-	VFMADD231PS.BCST 24(R13), Z9, Z6
-	VFMADD231PS.BCST 28(R13), Z9, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	ADDQ             SI, R14
 
 group8skip01:
-	CMPQ             CX, $0x05
+	CMPQ             CX, $0x06
 	JL               group8skip02
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST 4(R13), Z12, Z1
-	VFMADD231PS.BCST 8(R13), Z12, Z2
-	VFMADD231PS.BCST 12(R13), Z12, Z3
-	VFMADD231PS.BCST 16(R13), Z12, Z4
-	VFMADD231PS.BCST 20(R13), Z12, Z5
-	VFMADD231PS.BCST 24(R13), Z12, Z6
-	VFMADD231PS.BCST 28(R13), Z12, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	ADDQ             SI, R14
 
 group8skip02:
-	CMPQ             CX, $0x04
+	CMPQ             CX, $0x05
 	JL               group8skip03
-	VFMADD231PS.BCST (R13), Z14, Z0
-	VFMADD231PS.BCST 4(R13), Z14, Z1
-	VFMADD231PS.BCST 8(R13), Z14, Z2
-	VFMADD231PS.BCST 12(R13), Z14, Z3
-	VFMADD231PS.BCST 16(R13), Z14, Z4
-	VFMADD231PS.BCST 20(R13), Z14, Z5
-	VFMADD231PS.BCST 24(R13), Z14, Z6
-	VFMADD231PS.BCST 28(R13), Z14, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	VFMADD231PS.BCST 28(R14), Z12, Z7
+	ADDQ             SI, R14
 
 group8skip03:
-	CMPQ             CX, $0x03
+	CMPQ             CX, $0x04
 	JL               group8skip04
-	VFMADD231PS.BCST (R13), Z13, Z0
-	VFMADD231PS.BCST 4(R13), Z13, Z1
-	VFMADD231PS.BCST 8(R13), Z13, Z2
-	VFMADD231PS.BCST 12(R13), Z13, Z3
-	VFMADD231PS.BCST 16(R13), Z13, Z4
-	VFMADD231PS.BCST 20(R13), Z13, Z5
-	VFMADD231PS.BCST 24(R13), Z13, Z6
-	VFMADD231PS.BCST 28(R13), Z13, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	ADDQ             SI, R14
 
 group8skip04:
-	CMPQ             CX, $0x02
+	CMPQ             CX, $0x03
 	JL               group8skip05
-	VFMADD231PS.BCST (R13), Z15, Z0
-	VFMADD231PS.BCST 4(R13), Z15, Z1
-	VFMADD231PS.BCST 8(R13), Z15, Z2
-	VFMADD231PS.BCST 12(R13), Z15, Z3
-	VFMADD231PS.BCST 16(R13), Z15, Z4
-	VFMADD231PS.BCST 20(R13), Z15, Z5
-	VFMADD231PS.BCST 24(R13), Z15, Z6
-	VFMADD231PS.BCST 28(R13), Z15, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST 28(R14), Z13, Z7
+	ADDQ             SI, R14
 
 group8skip05:
-	CMPQ             CX, $0x01
+	CMPQ             CX, $0x02
 	JL               group8skip06
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST 4(R13), Z8, Z1
-	VFMADD231PS.BCST 8(R13), Z8, Z2
-	VFMADD231PS.BCST 12(R13), Z8, Z3
-	VFMADD231PS.BCST 16(R13), Z8, Z4
-	VFMADD231PS.BCST 20(R13), Z8, Z5
-	VFMADD231PS.BCST 24(R13), Z8, Z6
-	VFMADD231PS.BCST 28(R13), Z8, Z7
-	ADDQ             SI, R13
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	ADDQ             SI, R14
 
 group8skip06:
+	CMPQ             CX, $0x01
+	JL               group8skip07
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST 28(R14), Z8, Z7
+	ADDQ             SI, R14
+
+group8skip07:
 group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z8
@@ -24940,9 +24973,10 @@ group8store:
 	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
@@ -25005,7 +25039,7 @@ group8store:
 	VMAXPS        X2, X0, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -25019,9 +25053,10 @@ group8store:
 
 group8lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -25084,27 +25119,2201 @@ group8lanes4:
 	VMAXPS        X3, X5, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group8lanes4
+	JMP           next
+
+	// 32 keys by 1 queries.
+double1:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (DI)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead12:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z4, Z10
+	VUNPCKHPS    Z7, Z4, Z4
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z4, Z10
+	VUNPCKHPD    Z8, Z4, Z4
+	VSHUFF32X4   $0x88, Z9, Z5, Z8
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z7, Z3, Z5
+	VSHUFF32X4   $0xdd, Z7, Z3, Z7
+	VSHUFF32X4   $0x88, Z10, Z6, Z3
+	VSHUFF32X4   $0xdd, Z10, Z6, Z10
+	VSHUFF32X4   $0x88, Z4, Z2, Z6
+	VSHUFF32X4   $0xdd, Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*4), Y4
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z4, Z4
+	VMOVUPS      (R8)(AX*4), Y11
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z11, Z11
+	VMOVUPS      (R9)(AX*4), Y12
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z12, Z12
+	VMOVUPS      (R10)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z4, Z14
+	VUNPCKHPS    Z11, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z4, Z14
+	VUNPCKHPD    Z12, Z4, Z4
+	VMOVUPS      (DI)(R11*2), Y12
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z12, Z12
+	VMOVUPS      (R8)(R11*2), Y15
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z15, Z15
+	VMOVUPS      (R9)(R11*2), Y16
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z16, Z16
+	VMOVUPS      (R10)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z17, Z17
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z15, Z12, Z18
+	VUNPCKHPS        Z15, Z12, Z12
+	VUNPCKLPS        Z17, Z16, Z15
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPD        Z15, Z18, Z17
+	VUNPCKHPD        Z15, Z18, Z15
+	VUNPCKLPD        Z16, Z12, Z18
+	VUNPCKHPD        Z16, Z12, Z12
+	VSHUFF32X4       $0x88, Z17, Z13, Z16
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z15, Z11, Z13
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z18, Z14, Z11
+	VSHUFF32X4       $0xdd, Z18, Z14, Z18
+	VSHUFF32X4       $0x88, Z12, Z4, Z14
+	VSHUFF32X4       $0xdd, Z12, Z4, Z4
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double1step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               double1store
+	LEAQ             (DI)(CX*4), DI
+	LEAQ             (R8)(CX*4), R8
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	VMOVUPS          -32(DI), Y2
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS          -32(R8), Y3
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS          -32(R9), Y4
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS          -32(R10), Y5
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z4, Z10
+	VUNPCKHPS    Z7, Z4, Z4
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z4, Z10
+	VUNPCKHPD    Z8, Z4, Z4
+	VSHUFF32X4   $0x88, Z9, Z5, Z8
+	VSHUFF32X4   $0xdd, Z9, Z5, Z8
+	VSHUFF32X4   $0x88, Z7, Z3, Z5
+	VSHUFF32X4   $0xdd, Z7, Z3, Z7
+	VSHUFF32X4   $0x88, Z10, Z6, Z3
+	VSHUFF32X4   $0xdd, Z10, Z6, Z9
+	VSHUFF32X4   $0x88, Z4, Z2, Z6
+	VSHUFF32X4   $0xdd, Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*4), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*4), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*4), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*4), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z4, Z13
+	VUNPCKHPS    Z10, Z4, Z4
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z4, Z13
+	VUNPCKHPD    Z11, Z4, Z4
+	VMOVUPS      -32(DI)(R11*2), Y11
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z11, Z11
+	VMOVUPS      -32(R8)(R11*2), Y14
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z14, Z14
+	VMOVUPS      -32(R9)(R11*2), Y15
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z15, Z15
+	VMOVUPS      -32(R10)(R11*2), Y16
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z14, Z11, Z17
+	VUNPCKHPS        Z14, Z11, Z11
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z17, Z16
+	VUNPCKHPD        Z14, Z17, Z14
+	VUNPCKLPD        Z15, Z11, Z17
+	VUNPCKHPD        Z15, Z11, Z11
+	VSHUFF32X4       $0x88, Z16, Z12, Z15
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z14, Z10, Z12
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z17, Z13, Z10
+	VSHUFF32X4       $0xdd, Z17, Z13, Z16
+	VSHUFF32X4       $0x88, Z11, Z4, Z13
+	VSHUFF32X4       $0xdd, Z11, Z4, Z4
+	CMPQ             CX, $0x07
+	JL               double1skip01
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST (R14), Z12, Z1
+	ADDQ             SI, R14
+
+double1skip01:
+	CMPQ             CX, $0x06
+	JL               double1skip02
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST (R14), Z10, Z1
+	ADDQ             SI, R14
+
+double1skip02:
+	CMPQ             CX, $0x05
+	JL               double1skip03
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST (R14), Z13, Z1
+	ADDQ             SI, R14
+
+double1skip03:
+	CMPQ             CX, $0x04
+	JL               double1skip04
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14), Z15, Z1
+	ADDQ             SI, R14
+
+double1skip04:
+	CMPQ             CX, $0x03
+	JL               double1skip05
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14), Z14, Z1
+	ADDQ             SI, R14
+
+double1skip05:
+	CMPQ             CX, $0x02
+	JL               double1skip06
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14), Z16, Z1
+	ADDQ             SI, R14
+
+double1skip06:
+	CMPQ             CX, $0x01
+	JL               double1skip07
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14), Z4, Z1
+	ADDQ             SI, R14
+
+double1skip07:
+double1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z2
+	VUNPCKHPS Z0, Z0, Z3
+	VUNPCKLPS Z0, Z0, Z4
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z4, Z2, Z5
+	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPD Z0, Z3, Z4
+	VUNPCKHPD Z0, Z3, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z6
+	VUNPCKLPS Z1, Z1, Z7
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z7, Z3, Z8
+	VUNPCKHPD Z7, Z3, Z3
+	VUNPCKLPD Z1, Z6, Z7
+	VUNPCKHPD Z1, Z6, Z1
+
+double1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X6, X0, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double1lanes0
+	JMP           double
+
+	// 32 keys by 2 queries.
+double2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (DI)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead12:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z6, Z12
+	VUNPCKHPS    Z9, Z6, Z6
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z6, Z12
+	VUNPCKHPD    Z10, Z6, Z6
+	VSHUFF32X4   $0x88, Z11, Z7, Z10
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z9, Z5, Z7
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z12, Z8, Z5
+	VSHUFF32X4   $0xdd, Z12, Z8, Z12
+	VSHUFF32X4   $0x88, Z6, Z4, Z8
+	VSHUFF32X4   $0xdd, Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*4), Y6
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z6, Z6
+	VMOVUPS      (R8)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z13, Z13
+	VMOVUPS      (R9)(AX*4), Y14
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z14, Z14
+	VMOVUPS      (R10)(AX*4), Y15
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z6, Z16
+	VUNPCKHPS    Z13, Z6, Z6
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z6, Z16
+	VUNPCKHPD    Z14, Z6, Z6
+	VMOVUPS      (DI)(R11*2), Y14
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z14, Z14
+	VMOVUPS      (R8)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z17, Z17
+	VMOVUPS      (R9)(R11*2), Y18
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z18, Z18
+	VMOVUPS      (R10)(R11*2), Y19
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z19, Z19
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z17, Z14, Z20
+	VUNPCKHPS        Z17, Z14, Z14
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z14, Z20
+	VUNPCKHPD        Z18, Z14, Z14
+	VSHUFF32X4       $0x88, Z19, Z15, Z18
+	VSHUFF32X4       $0xdd, Z19, Z15, Z19
+	VSHUFF32X4       $0x88, Z17, Z13, Z15
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z20, Z16, Z13
+	VSHUFF32X4       $0xdd, Z20, Z16, Z20
+	VSHUFF32X4       $0x88, Z14, Z6, Z16
+	VSHUFF32X4       $0xdd, Z14, Z6, Z6
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VFMADD231PS.BCST 4(R14), Z13, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double2step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               double2store
+	LEAQ             (DI)(CX*4), DI
+	LEAQ             (R8)(CX*4), R8
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	VMOVUPS          -32(DI), Y4
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS          -32(R8), Y5
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS          -32(R9), Y6
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS          -32(R10), Y7
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z6, Z12
+	VUNPCKHPS    Z9, Z6, Z6
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z6, Z12
+	VUNPCKHPD    Z10, Z6, Z6
+	VSHUFF32X4   $0x88, Z11, Z7, Z10
+	VSHUFF32X4   $0xdd, Z11, Z7, Z10
+	VSHUFF32X4   $0x88, Z9, Z5, Z7
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z12, Z8, Z5
+	VSHUFF32X4   $0xdd, Z12, Z8, Z11
+	VSHUFF32X4   $0x88, Z6, Z4, Z8
+	VSHUFF32X4   $0xdd, Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*4), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*4), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*4), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*4), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z12, Z6, Z15
+	VUNPCKHPS    Z12, Z6, Z6
+	VUNPCKLPS    Z14, Z13, Z12
+	VUNPCKHPS    Z14, Z13, Z13
+	VUNPCKLPD    Z12, Z15, Z14
+	VUNPCKHPD    Z12, Z15, Z12
+	VUNPCKLPD    Z13, Z6, Z15
+	VUNPCKHPD    Z13, Z6, Z6
+	VMOVUPS      -32(DI)(R11*2), Y13
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z13, Z13
+	VMOVUPS      -32(R8)(R11*2), Y16
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z16, Z16
+	VMOVUPS      -32(R9)(R11*2), Y17
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z17, Z17
+	VMOVUPS      -32(R10)(R11*2), Y18
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z16, Z13, Z19
+	VUNPCKHPS        Z16, Z13, Z13
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z19, Z18
+	VUNPCKHPD        Z16, Z19, Z16
+	VUNPCKLPD        Z17, Z13, Z19
+	VUNPCKHPD        Z17, Z13, Z13
+	VSHUFF32X4       $0x88, Z18, Z14, Z17
+	VSHUFF32X4       $0xdd, Z18, Z14, Z17
+	VSHUFF32X4       $0x88, Z16, Z12, Z14
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z19, Z15, Z12
+	VSHUFF32X4       $0xdd, Z19, Z15, Z18
+	VSHUFF32X4       $0x88, Z13, Z6, Z15
+	VSHUFF32X4       $0xdd, Z13, Z6, Z6
+	CMPQ             CX, $0x07
+	JL               double2skip01
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z3
+	ADDQ             SI, R14
+
+double2skip01:
+	CMPQ             CX, $0x06
+	JL               double2skip02
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	ADDQ             SI, R14
+
+double2skip02:
+	CMPQ             CX, $0x05
+	JL               double2skip03
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z3
+	ADDQ             SI, R14
+
+double2skip03:
+	CMPQ             CX, $0x04
+	JL               double2skip04
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z3
+	ADDQ             SI, R14
+
+double2skip04:
+	CMPQ             CX, $0x03
+	JL               double2skip05
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z3
+	ADDQ             SI, R14
+
+double2skip05:
+	CMPQ             CX, $0x02
+	JL               double2skip06
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z3
+	ADDQ             SI, R14
+
+double2skip06:
+	CMPQ             CX, $0x01
+	JL               double2skip07
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	ADDQ             SI, R14
+
+double2skip07:
+double2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z4
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z5
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z5, Z4, Z6
+	VUNPCKHPD Z5, Z4, Z4
+	VUNPCKLPD Z2, Z0, Z5
+	VUNPCKHPD Z2, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z2
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z7
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z7, Z2, Z8
+	VUNPCKHPD Z7, Z2, Z2
+	VUNPCKLPD Z3, Z1, Z7
+	VUNPCKHPD Z3, Z1, Z1
+
+double2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double2lanes0
+	JMP           double
+
+	// 32 keys by 3 queries.
+double3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (DI)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead12:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z8, Z14
+	VUNPCKHPS    Z11, Z8, Z8
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z8, Z14
+	VUNPCKHPD    Z12, Z8, Z8
+	VSHUFF32X4   $0x88, Z13, Z9, Z12
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z11, Z7, Z9
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z14, Z10, Z7
+	VSHUFF32X4   $0xdd, Z14, Z10, Z14
+	VSHUFF32X4   $0x88, Z8, Z6, Z10
+	VSHUFF32X4   $0xdd, Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*4), Y8
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z8, Z8
+	VMOVUPS      (R8)(AX*4), Y15
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z15, Z15
+	VMOVUPS      (R9)(AX*4), Y16
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z16, Z16
+	VMOVUPS      (R10)(AX*4), Y17
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z17, Z17
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z15, Z8, Z18
+	VUNPCKHPS    Z15, Z8, Z8
+	VUNPCKLPS    Z17, Z16, Z15
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPD    Z15, Z18, Z17
+	VUNPCKHPD    Z15, Z18, Z15
+	VUNPCKLPD    Z16, Z8, Z18
+	VUNPCKHPD    Z16, Z8, Z8
+	VMOVUPS      (DI)(R11*2), Y16
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z16, Z16
+	VMOVUPS      (R8)(R11*2), Y19
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z19, Z19
+	VMOVUPS      (R9)(R11*2), Y20
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z20, Z20
+	VMOVUPS      (R10)(R11*2), Y21
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z21, Z21
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z19, Z16, Z22
+	VUNPCKHPS        Z19, Z16, Z16
+	VUNPCKLPS        Z21, Z20, Z19
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPD        Z19, Z22, Z21
+	VUNPCKHPD        Z19, Z22, Z19
+	VUNPCKLPD        Z20, Z16, Z22
+	VUNPCKHPD        Z20, Z16, Z16
+	VSHUFF32X4       $0x88, Z21, Z17, Z20
+	VSHUFF32X4       $0xdd, Z21, Z17, Z21
+	VSHUFF32X4       $0x88, Z19, Z15, Z17
+	VSHUFF32X4       $0xdd, Z19, Z15, Z19
+	VSHUFF32X4       $0x88, Z22, Z18, Z15
+	VSHUFF32X4       $0xdd, Z22, Z18, Z22
+	VSHUFF32X4       $0x88, Z16, Z8, Z18
+	VSHUFF32X4       $0xdd, Z16, Z8, Z8
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST 8(R14), Z12, Z4
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z3
+	VFMADD231PS.BCST 8(R14), Z20, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z4
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z3
+	VFMADD231PS.BCST 8(R14), Z15, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VFMADD231PS.BCST 8(R14), Z13, Z4
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z3
+	VFMADD231PS.BCST 8(R14), Z21, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z4
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z3
+	VFMADD231PS.BCST 8(R14), Z22, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double3step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               double3store
+	LEAQ             (DI)(CX*4), DI
+	LEAQ             (R8)(CX*4), R8
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	VMOVUPS          -32(DI), Y6
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS          -32(R8), Y7
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS          -32(R9), Y8
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS          -32(R10), Y9
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z8, Z14
+	VUNPCKHPS    Z11, Z8, Z8
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z8, Z14
+	VUNPCKHPD    Z12, Z8, Z8
+	VSHUFF32X4   $0x88, Z13, Z9, Z12
+	VSHUFF32X4   $0xdd, Z13, Z9, Z12
+	VSHUFF32X4   $0x88, Z11, Z7, Z9
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z14, Z10, Z7
+	VSHUFF32X4   $0xdd, Z14, Z10, Z13
+	VSHUFF32X4   $0x88, Z8, Z6, Z10
+	VSHUFF32X4   $0xdd, Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*4), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*4), Y14
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z14, Z14
+	VMOVUPS      -32(R9)(AX*4), Y15
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z15, Z15
+	VMOVUPS      -32(R10)(AX*4), Y16
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z14, Z8, Z17
+	VUNPCKHPS    Z14, Z8, Z8
+	VUNPCKLPS    Z16, Z15, Z14
+	VUNPCKHPS    Z16, Z15, Z15
+	VUNPCKLPD    Z14, Z17, Z16
+	VUNPCKHPD    Z14, Z17, Z14
+	VUNPCKLPD    Z15, Z8, Z17
+	VUNPCKHPD    Z15, Z8, Z8
+	VMOVUPS      -32(DI)(R11*2), Y15
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z15, Z15
+	VMOVUPS      -32(R8)(R11*2), Y18
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z18, Z18
+	VMOVUPS      -32(R9)(R11*2), Y19
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z19, Z19
+	VMOVUPS      -32(R10)(R11*2), Y20
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z20, Z20
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z18, Z15, Z21
+	VUNPCKHPS        Z18, Z15, Z15
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z21, Z20
+	VUNPCKHPD        Z18, Z21, Z18
+	VUNPCKLPD        Z19, Z15, Z21
+	VUNPCKHPD        Z19, Z15, Z15
+	VSHUFF32X4       $0x88, Z20, Z16, Z19
+	VSHUFF32X4       $0xdd, Z20, Z16, Z19
+	VSHUFF32X4       $0x88, Z18, Z14, Z16
+	VSHUFF32X4       $0xdd, Z18, Z14, Z18
+	VSHUFF32X4       $0x88, Z21, Z17, Z14
+	VSHUFF32X4       $0xdd, Z21, Z17, Z20
+	VSHUFF32X4       $0x88, Z15, Z8, Z17
+	VSHUFF32X4       $0xdd, Z15, Z8, Z8
+	CMPQ             CX, $0x07
+	JL               double3skip01
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z4
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z3
+	VFMADD231PS.BCST 8(R14), Z16, Z5
+	ADDQ             SI, R14
+
+double3skip01:
+	CMPQ             CX, $0x06
+	JL               double3skip02
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z4
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z3
+	VFMADD231PS.BCST 8(R14), Z14, Z5
+	ADDQ             SI, R14
+
+double3skip02:
+	CMPQ             CX, $0x05
+	JL               double3skip03
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z3
+	VFMADD231PS.BCST 8(R14), Z17, Z5
+	ADDQ             SI, R14
+
+double3skip03:
+	CMPQ             CX, $0x04
+	JL               double3skip04
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST 8(R14), Z12, Z4
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z3
+	VFMADD231PS.BCST 8(R14), Z19, Z5
+	ADDQ             SI, R14
+
+double3skip04:
+	CMPQ             CX, $0x03
+	JL               double3skip05
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z4
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z3
+	VFMADD231PS.BCST 8(R14), Z18, Z5
+	ADDQ             SI, R14
+
+double3skip05:
+	CMPQ             CX, $0x02
+	JL               double3skip06
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VFMADD231PS.BCST 8(R14), Z13, Z4
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z3
+	VFMADD231PS.BCST 8(R14), Z20, Z5
+	ADDQ             SI, R14
+
+double3skip06:
+	CMPQ             CX, $0x01
+	JL               double3skip07
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z4
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	ADDQ             SI, R14
+
+double3skip07:
+double3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z6
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z2, Z6, Z7
+	VUNPCKHPD Z2, Z6, Z2
+	VUNPCKLPD Z4, Z0, Z6
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z8
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double3lanes0
+	JMP           double
+
+	// 32 keys by 4 queries.
+double4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	ANDQ    $-8, CX
+	LEAQ    (DI)(CX*4), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead12:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z10, Z16
+	VUNPCKHPS    Z13, Z10, Z10
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z10, Z16
+	VUNPCKHPD    Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z15, Z11, Z14
+	VSHUFF32X4   $0xdd, Z15, Z11, Z15
+	VSHUFF32X4   $0x88, Z13, Z9, Z11
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z16, Z12, Z9
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z10, Z8, Z12
+	VSHUFF32X4   $0xdd, Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*4), Y10
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z10, Z10
+	VMOVUPS      (R8)(AX*4), Y17
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z17, Z17
+	VMOVUPS      (R9)(AX*4), Y18
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z18, Z18
+	VMOVUPS      (R10)(AX*4), Y19
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z19, Z19
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z17, Z10, Z20
+	VUNPCKHPS    Z17, Z10, Z10
+	VUNPCKLPS    Z19, Z18, Z17
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z17, Z20, Z19
+	VUNPCKHPD    Z17, Z20, Z17
+	VUNPCKLPD    Z18, Z10, Z20
+	VUNPCKHPD    Z18, Z10, Z10
+	VMOVUPS      (DI)(R11*2), Y18
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z18, Z18
+	VMOVUPS      (R8)(R11*2), Y21
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z21, Z21
+	VMOVUPS      (R9)(R11*2), Y22
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z22, Z22
+	VMOVUPS      (R10)(R11*2), Y23
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z23, Z23
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z21, Z18, Z24
+	VUNPCKHPS        Z21, Z18, Z18
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z18, Z24
+	VUNPCKHPD        Z22, Z18, Z18
+	VSHUFF32X4       $0x88, Z23, Z19, Z22
+	VSHUFF32X4       $0xdd, Z23, Z19, Z23
+	VSHUFF32X4       $0x88, Z21, Z17, Z19
+	VSHUFF32X4       $0xdd, Z21, Z17, Z21
+	VSHUFF32X4       $0x88, Z24, Z20, Z17
+	VSHUFF32X4       $0xdd, Z24, Z20, Z24
+	VSHUFF32X4       $0x88, Z18, Z10, Z20
+	VSHUFF32X4       $0xdd, Z18, Z10, Z10
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z4
+	VFMADD231PS.BCST 12(R14), Z14, Z6
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z3
+	VFMADD231PS.BCST 8(R14), Z22, Z5
+	VFMADD231PS.BCST 12(R14), Z22, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z19, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z4
+	VFMADD231PS.BCST 12(R14), Z9, Z6
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z3
+	VFMADD231PS.BCST 8(R14), Z17, Z5
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z4
+	VFMADD231PS.BCST 12(R14), Z15, Z6
+	VFMADD231PS.BCST (R14), Z23, Z1
+	VFMADD231PS.BCST 4(R14), Z23, Z3
+	VFMADD231PS.BCST 8(R14), Z23, Z5
+	VFMADD231PS.BCST 12(R14), Z23, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VFMADD231PS.BCST 8(R14), Z16, Z4
+	VFMADD231PS.BCST 12(R14), Z16, Z6
+	VFMADD231PS.BCST (R14), Z24, Z1
+	VFMADD231PS.BCST 4(R14), Z24, Z3
+	VFMADD231PS.BCST 8(R14), Z24, Z5
+	VFMADD231PS.BCST 12(R14), Z24, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double4step
+	MOVQ             d+96(FP), CX
+	ANDQ             $0x07, CX
+	JZ               double4store
+	LEAQ             (DI)(CX*4), DI
+	LEAQ             (R8)(CX*4), R8
+	LEAQ             (R9)(CX*4), R9
+	LEAQ             (R10)(CX*4), R10
+	VMOVUPS          -32(DI), Y8
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS          -32(R8), Y9
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS          -32(R9), Y10
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS          -32(R10), Y11
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z10, Z16
+	VUNPCKHPS    Z13, Z10, Z10
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z10, Z16
+	VUNPCKHPD    Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z15, Z11, Z14
+	VSHUFF32X4   $0xdd, Z15, Z11, Z14
+	VSHUFF32X4   $0x88, Z13, Z9, Z11
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z16, Z12, Z9
+	VSHUFF32X4   $0xdd, Z16, Z12, Z15
+	VSHUFF32X4   $0x88, Z10, Z8, Z12
+	VSHUFF32X4   $0xdd, Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*4), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*4), Y16
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z16, Z16
+	VMOVUPS      -32(R9)(AX*4), Y17
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z17, Z17
+	VMOVUPS      -32(R10)(AX*4), Y18
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z16, Z10, Z19
+	VUNPCKHPS    Z16, Z10, Z10
+	VUNPCKLPS    Z18, Z17, Z16
+	VUNPCKHPS    Z18, Z17, Z17
+	VUNPCKLPD    Z16, Z19, Z18
+	VUNPCKHPD    Z16, Z19, Z16
+	VUNPCKLPD    Z17, Z10, Z19
+	VUNPCKHPD    Z17, Z10, Z10
+	VMOVUPS      -32(DI)(R11*2), Y17
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z17, Z17
+	VMOVUPS      -32(R8)(R11*2), Y20
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z20, Z20
+	VMOVUPS      -32(R9)(R11*2), Y21
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z21, Z21
+	VMOVUPS      -32(R10)(R11*2), Y22
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z22, Z22
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z20, Z17, Z23
+	VUNPCKHPS        Z20, Z17, Z17
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z23, Z22
+	VUNPCKHPD        Z20, Z23, Z20
+	VUNPCKLPD        Z21, Z17, Z23
+	VUNPCKHPD        Z21, Z17, Z17
+	VSHUFF32X4       $0x88, Z22, Z18, Z21
+	VSHUFF32X4       $0xdd, Z22, Z18, Z21
+	VSHUFF32X4       $0x88, Z20, Z16, Z18
+	VSHUFF32X4       $0xdd, Z20, Z16, Z20
+	VSHUFF32X4       $0x88, Z23, Z19, Z16
+	VSHUFF32X4       $0xdd, Z23, Z19, Z22
+	VSHUFF32X4       $0x88, Z17, Z10, Z19
+	VSHUFF32X4       $0xdd, Z17, Z10, Z10
+	CMPQ             CX, $0x07
+	JL               double4skip01
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z4
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z3
+	VFMADD231PS.BCST 8(R14), Z18, Z5
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	ADDQ             SI, R14
+
+double4skip01:
+	CMPQ             CX, $0x06
+	JL               double4skip02
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z4
+	VFMADD231PS.BCST 12(R14), Z9, Z6
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z3
+	VFMADD231PS.BCST 8(R14), Z16, Z5
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	ADDQ             SI, R14
+
+double4skip02:
+	CMPQ             CX, $0x05
+	JL               double4skip03
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST 8(R14), Z12, Z4
+	VFMADD231PS.BCST 12(R14), Z12, Z6
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z3
+	VFMADD231PS.BCST 8(R14), Z19, Z5
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	ADDQ             SI, R14
+
+double4skip03:
+	CMPQ             CX, $0x04
+	JL               double4skip04
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z4
+	VFMADD231PS.BCST 12(R14), Z14, Z6
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z3
+	VFMADD231PS.BCST 8(R14), Z21, Z5
+	VFMADD231PS.BCST 12(R14), Z21, Z7
+	ADDQ             SI, R14
+
+double4skip04:
+	CMPQ             CX, $0x03
+	JL               double4skip05
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VFMADD231PS.BCST 8(R14), Z13, Z4
+	VFMADD231PS.BCST 12(R14), Z13, Z6
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z3
+	VFMADD231PS.BCST 8(R14), Z20, Z5
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	ADDQ             SI, R14
+
+double4skip05:
+	CMPQ             CX, $0x02
+	JL               double4skip06
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z4
+	VFMADD231PS.BCST 12(R14), Z15, Z6
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z3
+	VFMADD231PS.BCST 8(R14), Z22, Z5
+	VFMADD231PS.BCST 12(R14), Z22, Z7
+	ADDQ             SI, R14
+
+double4skip06:
+	CMPQ             CX, $0x01
+	JL               double4skip07
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z4
+	VFMADD231PS.BCST 12(R14), Z8, Z6
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	ADDQ             SI, R14
+
+double4skip07:
+double4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z8
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z6, Z4, Z2
+	VUNPCKHPS Z6, Z4, Z4
+	VUNPCKLPD Z2, Z8, Z6
+	VUNPCKHPD Z2, Z8, Z2
+	VUNPCKLPD Z4, Z0, Z8
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z7
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double4lanes0
+
+double:
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
 
 next:
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
+	SUBQ CX, DI
 	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	SUBQ CX, R11
-	CMPQ DI, n+80(FP)
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
 	JL   group
+	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
-	LEAQ (R11)(AX*4), R11
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -25204,10 +27413,10 @@ linegroup1zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup1last
+	JL      linegroup1fewer
 	PCALIGN $0x40
 
-linegroup1two:
+linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z1
@@ -25228,15 +27437,19 @@ linegroup1two:
 
 linegroup1ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup1two
+	JGE  linegroup1turn
 
-linegroup1last:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
+linegroup1fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup1store
+
+linegroup1step:
 	VMOVUPS          (R9), Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_base+0(FP), R9
@@ -25271,10 +27484,10 @@ linegroup2zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup2last
+	JL      linegroup2fewer
 	PCALIGN $0x40
 
-linegroup2two:
+linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z2
@@ -25297,16 +27510,20 @@ linegroup2two:
 
 linegroup2ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup2two
+	JGE  linegroup2turn
 
-linegroup2last:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
+linegroup2fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup2store
+
+linegroup2step:
 	VMOVUPS          (R9), Z2
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup2step
 
 linegroup2store:
 	MOVQ    o_base+0(FP), R9
@@ -25347,10 +27564,10 @@ linegroup3zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup3last
+	JL      linegroup3fewer
 	PCALIGN $0x40
 
-linegroup3two:
+linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z3
@@ -25375,17 +27592,21 @@ linegroup3two:
 
 linegroup3ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup3two
+	JGE  linegroup3turn
 
-linegroup3last:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
+linegroup3fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup3store
+
+linegroup3step:
 	VMOVUPS          (R9), Z3
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup3step
 
 linegroup3store:
 	MOVQ    o_base+0(FP), R9
@@ -25431,10 +27652,10 @@ linegroup4zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup4last
+	JL      linegroup4fewer
 	PCALIGN $0x40
 
-linegroup4two:
+linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z4
@@ -25461,11 +27682,13 @@ linegroup4two:
 
 linegroup4ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup4two
+	JGE  linegroup4turn
 
-linegroup4last:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
+linegroup4fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup4store
+
+linegroup4step:
 	VMOVUPS          (R9), Z4
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -25473,6 +27696,8 @@ linegroup4last:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup4step
 
 linegroup4store:
 	MOVQ    o_base+0(FP), R9
@@ -25523,10 +27748,10 @@ linegroup5zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup5last
+	JL      linegroup5fewer
 	PCALIGN $0x40
 
-linegroup5two:
+linegroup5turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z5
@@ -25555,11 +27780,13 @@ linegroup5two:
 
 linegroup5ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup5two
+	JGE  linegroup5turn
 
-linegroup5last:
-	ADDQ             $0x02, R11
-	JZ               linegroup5store
+linegroup5fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup5store
+
+linegroup5step:
 	VMOVUPS          (R9), Z5
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -25568,6 +27795,8 @@ linegroup5last:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup5step
 
 linegroup5store:
 	MOVQ    o_base+0(FP), R9
@@ -25623,10 +27852,10 @@ linegroup6zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup6last
+	JL      linegroup6fewer
 	PCALIGN $0x40
 
-linegroup6two:
+linegroup6turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z6
@@ -25657,11 +27886,13 @@ linegroup6two:
 
 linegroup6ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup6two
+	JGE  linegroup6turn
 
-linegroup6last:
-	ADDQ             $0x02, R11
-	JZ               linegroup6store
+linegroup6fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup6store
+
+linegroup6step:
 	VMOVUPS          (R9), Z6
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -25671,6 +27902,8 @@ linegroup6last:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup6step
 
 linegroup6store:
 	MOVQ    o_base+0(FP), R9
@@ -25731,10 +27964,10 @@ linegroup7zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup7last
+	JL      linegroup7fewer
 	PCALIGN $0x40
 
-linegroup7two:
+linegroup7turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z7
@@ -25767,11 +28000,13 @@ linegroup7two:
 
 linegroup7ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup7two
+	JGE  linegroup7turn
 
-linegroup7last:
-	ADDQ             $0x02, R11
-	JZ               linegroup7store
+linegroup7fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup7store
+
+linegroup7step:
 	VMOVUPS          (R9), Z7
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -25782,6 +28017,8 @@ linegroup7last:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup7step
 
 linegroup7store:
 	MOVQ    o_base+0(FP), R9
@@ -25847,10 +28084,10 @@ linegroup8zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      linegroup8last
+	JL      linegroup8fewer
 	PCALIGN $0x40
 
-linegroup8two:
+linegroup8turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VMOVUPS          (R9), Z8
@@ -25885,11 +28122,13 @@ linegroup8two:
 
 linegroup8ahead:
 	SUBQ $0x02, R11
-	JGE  linegroup8two
+	JGE  linegroup8turn
 
-linegroup8last:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+linegroup8fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup8store
+
+linegroup8step:
 	VMOVUPS          (R9), Z8
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -25901,6 +28140,8 @@ linegroup8last:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup8step
 
 linegroup8store:
 	MOVQ    o_base+0(FP), R9
@@ -25977,10 +28218,10 @@ fourgroup1zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup1last
+	JL      fourgroup1fewer
 	PCALIGN $0x40
 
-fourgroup1two:
+fourgroup1turn:
 	VMOVUPS      (R9), X1
 	VBROADCASTSS (R10), X2
 	VFMADD231PS  X1, X2, X0
@@ -25992,16 +28233,20 @@ fourgroup1two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup1two
+	JGE          fourgroup1turn
 
-fourgroup1last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup1store
+fourgroup1fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup1store
+
+fourgroup1step:
 	VMOVUPS      (R9), X1
 	VBROADCASTSS (R10), X2
 	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup1step
 
 fourgroup1store:
 	MOVQ    o_base+0(FP), CX
@@ -26036,10 +28281,10 @@ fourgroup2zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup2last
+	JL      fourgroup2fewer
 	PCALIGN $0x40
 
-fourgroup2two:
+fourgroup2turn:
 	VMOVUPS      (R9), X2
 	VBROADCASTSS (R10), X3
 	VFMADD231PS  X2, X3, X0
@@ -26055,11 +28300,13 @@ fourgroup2two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup2two
+	JGE          fourgroup2turn
 
-fourgroup2last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup2store
+fourgroup2fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup2store
+
+fourgroup2step:
 	VMOVUPS      (R9), X2
 	VBROADCASTSS (R10), X3
 	VFMADD231PS  X2, X3, X0
@@ -26067,6 +28314,8 @@ fourgroup2last:
 	VFMADD231PS  X2, X3, X1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup2step
 
 fourgroup2store:
 	MOVQ    o_base+0(FP), CX
@@ -26107,10 +28356,10 @@ fourgroup3zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup3last
+	JL      fourgroup3fewer
 	PCALIGN $0x40
 
-fourgroup3two:
+fourgroup3turn:
 	VMOVUPS      (R9), X3
 	VBROADCASTSS (R10), X4
 	VFMADD231PS  X3, X4, X0
@@ -26130,11 +28379,13 @@ fourgroup3two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup3two
+	JGE          fourgroup3turn
 
-fourgroup3last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup3store
+fourgroup3fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup3store
+
+fourgroup3step:
 	VMOVUPS      (R9), X3
 	VBROADCASTSS (R10), X4
 	VFMADD231PS  X3, X4, X0
@@ -26144,6 +28395,8 @@ fourgroup3last:
 	VFMADD231PS  X3, X4, X2
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup3step
 
 fourgroup3store:
 	MOVQ    o_base+0(FP), CX
@@ -26189,10 +28442,10 @@ fourgroup4zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup4last
+	JL      fourgroup4fewer
 	PCALIGN $0x40
 
-fourgroup4two:
+fourgroup4turn:
 	VMOVUPS      (R9), X4
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
@@ -26216,11 +28469,13 @@ fourgroup4two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup4two
+	JGE          fourgroup4turn
 
-fourgroup4last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup4store
+fourgroup4fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup4store
+
+fourgroup4step:
 	VMOVUPS      (R9), X4
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
@@ -26232,6 +28487,8 @@ fourgroup4last:
 	VFMADD231PS  X4, X5, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup4step
 
 fourgroup4store:
 	MOVQ    o_base+0(FP), CX
@@ -26282,10 +28539,10 @@ fourgroup5zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup5last
+	JL      fourgroup5fewer
 	PCALIGN $0x40
 
-fourgroup5two:
+fourgroup5turn:
 	VMOVUPS      (R9), X5
 	VBROADCASTSS (R10), X6
 	VFMADD231PS  X5, X6, X0
@@ -26313,11 +28570,13 @@ fourgroup5two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup5two
+	JGE          fourgroup5turn
 
-fourgroup5last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup5store
+fourgroup5fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup5store
+
+fourgroup5step:
 	VMOVUPS      (R9), X5
 	VBROADCASTSS (R10), X6
 	VFMADD231PS  X5, X6, X0
@@ -26331,6 +28590,8 @@ fourgroup5last:
 	VFMADD231PS  X5, X6, X4
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup5step
 
 fourgroup5store:
 	MOVQ    o_base+0(FP), CX
@@ -26386,10 +28647,10 @@ fourgroup6zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup6last
+	JL      fourgroup6fewer
 	PCALIGN $0x40
 
-fourgroup6two:
+fourgroup6turn:
 	VMOVUPS      (R9), X6
 	VBROADCASTSS (R10), X7
 	VFMADD231PS  X6, X7, X0
@@ -26421,11 +28682,13 @@ fourgroup6two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup6two
+	JGE          fourgroup6turn
 
-fourgroup6last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup6store
+fourgroup6fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup6store
+
+fourgroup6step:
 	VMOVUPS      (R9), X6
 	VBROADCASTSS (R10), X7
 	VFMADD231PS  X6, X7, X0
@@ -26441,6 +28704,8 @@ fourgroup6last:
 	VFMADD231PS  X6, X7, X5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup6step
 
 fourgroup6store:
 	MOVQ    o_base+0(FP), CX
@@ -26501,10 +28766,10 @@ fourgroup7zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup7last
+	JL      fourgroup7fewer
 	PCALIGN $0x40
 
-fourgroup7two:
+fourgroup7turn:
 	VMOVUPS      (R9), X7
 	VBROADCASTSS (R10), X8
 	VFMADD231PS  X7, X8, X0
@@ -26540,11 +28805,13 @@ fourgroup7two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup7two
+	JGE          fourgroup7turn
 
-fourgroup7last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup7store
+fourgroup7fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup7store
+
+fourgroup7step:
 	VMOVUPS      (R9), X7
 	VBROADCASTSS (R10), X8
 	VFMADD231PS  X7, X8, X0
@@ -26562,6 +28829,8 @@ fourgroup7last:
 	VFMADD231PS  X7, X8, X6
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup7step
 
 fourgroup7store:
 	MOVQ    o_base+0(FP), CX
@@ -26627,10 +28896,10 @@ fourgroup8zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      fourgroup8last
+	JL      fourgroup8fewer
 	PCALIGN $0x40
 
-fourgroup8two:
+fourgroup8turn:
 	VMOVUPS      (R9), X8
 	VBROADCASTSS (R10), X9
 	VFMADD231PS  X8, X9, X0
@@ -26670,11 +28939,13 @@ fourgroup8two:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
-	JGE          fourgroup8two
+	JGE          fourgroup8turn
 
-fourgroup8last:
-	ADDQ         $0x02, R11
-	JZ           fourgroup8store
+fourgroup8fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup8store
+
+fourgroup8step:
 	VMOVUPS      (R9), X8
 	VBROADCASTSS (R10), X9
 	VFMADD231PS  X8, X9, X0
@@ -26694,6 +28965,8 @@ fourgroup8last:
 	VFMADD231PS  X8, X9, X7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup8step
 
 fourgroup8store:
 	MOVQ    o_base+0(FP), CX
@@ -26770,10 +29043,10 @@ singlegroup1zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup1last
+	JL      singlegroup1fewer
 	PCALIGN $0x40
 
-singlegroup1two:
+singlegroup1turn:
 	VMOVSS      (R9), X1
 	VMOVSS      (R10), X2
 	VFMADD231SS X2, X1, X0
@@ -26785,16 +29058,20 @@ singlegroup1two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup1two
+	JGE         singlegroup1turn
 
-singlegroup1last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup1store
+singlegroup1fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup1store
+
+singlegroup1step:
 	VMOVSS      (R9), X1
 	VMOVSS      (R10), X2
 	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup1step
 
 singlegroup1store:
 	MOVQ   o_base+0(FP), CX
@@ -26829,10 +29106,10 @@ singlegroup2zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup2last
+	JL      singlegroup2fewer
 	PCALIGN $0x40
 
-singlegroup2two:
+singlegroup2turn:
 	VMOVSS      (R9), X2
 	VMOVSS      (R10), X3
 	VFMADD231SS X3, X2, X0
@@ -26848,11 +29125,13 @@ singlegroup2two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup2two
+	JGE         singlegroup2turn
 
-singlegroup2last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup2store
+singlegroup2fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup2store
+
+singlegroup2step:
 	VMOVSS      (R9), X2
 	VMOVSS      (R10), X3
 	VFMADD231SS X3, X2, X0
@@ -26860,6 +29139,8 @@ singlegroup2last:
 	VFMADD231SS X3, X2, X1
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup2step
 
 singlegroup2store:
 	MOVQ   o_base+0(FP), CX
@@ -26900,10 +29181,10 @@ singlegroup3zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup3last
+	JL      singlegroup3fewer
 	PCALIGN $0x40
 
-singlegroup3two:
+singlegroup3turn:
 	VMOVSS      (R9), X3
 	VMOVSS      (R10), X4
 	VFMADD231SS X4, X3, X0
@@ -26923,11 +29204,13 @@ singlegroup3two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup3two
+	JGE         singlegroup3turn
 
-singlegroup3last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup3store
+singlegroup3fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup3store
+
+singlegroup3step:
 	VMOVSS      (R9), X3
 	VMOVSS      (R10), X4
 	VFMADD231SS X4, X3, X0
@@ -26937,6 +29220,8 @@ singlegroup3last:
 	VFMADD231SS X4, X3, X2
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup3step
 
 singlegroup3store:
 	MOVQ   o_base+0(FP), CX
@@ -26982,10 +29267,10 @@ singlegroup4zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup4last
+	JL      singlegroup4fewer
 	PCALIGN $0x40
 
-singlegroup4two:
+singlegroup4turn:
 	VMOVSS      (R9), X4
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
@@ -27009,11 +29294,13 @@ singlegroup4two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup4two
+	JGE         singlegroup4turn
 
-singlegroup4last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup4store
+singlegroup4fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup4store
+
+singlegroup4step:
 	VMOVSS      (R9), X4
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
@@ -27025,6 +29312,8 @@ singlegroup4last:
 	VFMADD231SS X5, X4, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup4step
 
 singlegroup4store:
 	MOVQ   o_base+0(FP), CX
@@ -27075,10 +29364,10 @@ singlegroup5zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup5last
+	JL      singlegroup5fewer
 	PCALIGN $0x40
 
-singlegroup5two:
+singlegroup5turn:
 	VMOVSS      (R9), X5
 	VMOVSS      (R10), X6
 	VFMADD231SS X6, X5, X0
@@ -27106,11 +29395,13 @@ singlegroup5two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup5two
+	JGE         singlegroup5turn
 
-singlegroup5last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup5store
+singlegroup5fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup5store
+
+singlegroup5step:
 	VMOVSS      (R9), X5
 	VMOVSS      (R10), X6
 	VFMADD231SS X6, X5, X0
@@ -27124,6 +29415,8 @@ singlegroup5last:
 	VFMADD231SS X6, X5, X4
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup5step
 
 singlegroup5store:
 	MOVQ   o_base+0(FP), CX
@@ -27179,10 +29472,10 @@ singlegroup6zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup6last
+	JL      singlegroup6fewer
 	PCALIGN $0x40
 
-singlegroup6two:
+singlegroup6turn:
 	VMOVSS      (R9), X6
 	VMOVSS      (R10), X7
 	VFMADD231SS X7, X6, X0
@@ -27214,11 +29507,13 @@ singlegroup6two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup6two
+	JGE         singlegroup6turn
 
-singlegroup6last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup6store
+singlegroup6fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup6store
+
+singlegroup6step:
 	VMOVSS      (R9), X6
 	VMOVSS      (R10), X7
 	VFMADD231SS X7, X6, X0
@@ -27234,6 +29529,8 @@ singlegroup6last:
 	VFMADD231SS X7, X6, X5
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup6step
 
 singlegroup6store:
 	MOVQ   o_base+0(FP), CX
@@ -27294,10 +29591,10 @@ singlegroup7zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup7last
+	JL      singlegroup7fewer
 	PCALIGN $0x40
 
-singlegroup7two:
+singlegroup7turn:
 	VMOVSS      (R9), X7
 	VMOVSS      (R10), X8
 	VFMADD231SS X8, X7, X0
@@ -27333,11 +29630,13 @@ singlegroup7two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup7two
+	JGE         singlegroup7turn
 
-singlegroup7last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup7store
+singlegroup7fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup7store
+
+singlegroup7step:
 	VMOVSS      (R9), X7
 	VMOVSS      (R10), X8
 	VFMADD231SS X8, X7, X0
@@ -27355,6 +29654,8 @@ singlegroup7last:
 	VFMADD231SS X8, X7, X6
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup7step
 
 singlegroup7store:
 	MOVQ   o_base+0(FP), CX
@@ -27420,10 +29721,10 @@ singlegroup8zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
 	SUBQ    $0x02, R11
-	JL      singlegroup8last
+	JL      singlegroup8fewer
 	PCALIGN $0x40
 
-singlegroup8two:
+singlegroup8turn:
 	VMOVSS      (R9), X8
 	VMOVSS      (R10), X9
 	VFMADD231SS X9, X8, X0
@@ -27463,11 +29764,13 @@ singlegroup8two:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
-	JGE         singlegroup8two
+	JGE         singlegroup8turn
 
-singlegroup8last:
-	ADDQ        $0x02, R11
-	JZ          singlegroup8store
+singlegroup8fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup8store
+
+singlegroup8step:
 	VMOVSS      (R9), X8
 	VMOVSS      (R10), X9
 	VFMADD231SS X9, X8, X0
@@ -27487,6 +29790,8 @@ singlegroup8last:
 	VFMADD231SS X9, X8, X7
 	ADDQ        AX, R9
 	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup8step
 
 singlegroup8store:
 	MOVQ   o_base+0(FP), CX
@@ -27566,12 +29871,14 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), R8
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
-	LEAQ (R10)(AX*1), R11
 	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R12
+	LEAQ (AX)(AX*2), R11
+	LEAQ (R11)(AX*2), R12
+	LEAQ (R12)(AX*2), R13
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -27587,19 +29894,32 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
+	ADDQ  BX, DI
 	ADDQ  BX, R8
 	ADDQ  BX, R9
 	ADDQ  BX, R10
-	ADDQ  BX, R11
 	MOVQ  $+16, m+88(FP)
 
 whole:
-	XORQ DI, DI
+	MOVQ $+0, s_len+8(FP)
+
+	// Twice 16 keys, if all queries are one group of few.
+	CMPQ m+88(FP), $0x20
+	JL   group
+	MOVQ n+80(FP), CX
+	CMPQ CX, $0x01
+	JE   double1
+	CMPQ CX, $0x02
+	JE   double2
+	CMPQ CX, $0x03
+	JE   double3
+	CMPQ CX, $0x04
+	JE   double4
 
 	// A group of queries, the largest there is code for.
 group:
 	MOVQ n+80(FP), CX
-	SUBQ DI, CX
+	SUBQ s_len+8(FP), CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -27617,10 +29937,11 @@ group:
 
 	// 16 keys by 1 queries.
 	VXORPS  Z1, Z1, Z1
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -27649,65 +29970,133 @@ group1ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead2:
-	VMOVUPS      (R8), X2
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z2, Z2
-	VMOVUPS      (R9), X3
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z3, Z3
-	VMOVUPS      (R10), X4
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z4, Z4
-	VMOVUPS      (R11), X5
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z5, Z5
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead6:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z3, Z2, Z6
-	VUNPCKHPS        Z3, Z2, Z2
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPD        Z3, Z6, Z5
-	VUNPCKHPD        Z3, Z6, Z3
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z8, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z4
-	VEXTRACTI64X4    $0x01, Z5, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z5, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z3, Z0, Z3
 	VCVTPH2PS        Y3, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
 	VEXTRACTI64X4    $0x01, Z3, Y3
 	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z6, Z0, Z6
 	VCVTPH2PS        Y6, Z3
-	VEXTRACTI64X4    $0x01, Z6, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R13), Z3, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VEXTRACTI64X4    $0x01, Z6, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VEXTRACTI64X4    $0x01, Z9, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VEXTRACTI64X4    $0x01, Z7, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VEXTRACTI64X4    $0x01, Z10, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z2, Z0, Z2
 	VCVTPH2PS        Y2, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
 	VEXTRACTI64X4    $0x01, Z2, Y2
 	VCVTPH2PS        Y2, Z2
-	VFMADD231PS.BCST (R13), Z3, Z1
-	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -27722,9 +30111,10 @@ group1ahead2:
 
 group1lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
@@ -27787,10 +30177,10 @@ group1lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group1lanes0
@@ -27800,10 +30190,11 @@ group1lanes0:
 group2:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -27832,73 +30223,149 @@ group2ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead2:
-	VMOVUPS      (R8), X3
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z3, Z3
-	VMOVUPS      (R9), X4
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z4, Z4
-	VMOVUPS      (R10), X5
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z5, Z5
-	VMOVUPS      (R11), X6
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z6, Z6
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead6:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z4, Z3, Z7
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z7, Z6
-	VUNPCKHPD        Z4, Z7, Z4
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VEXTRACTI64X4    $0x01, Z9, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z6, Z0, Z6
 	VCVTPH2PS        Y6, Z5
-	VEXTRACTI64X4    $0x01, Z6, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VEXTRACTI64X4    $0x01, Z6, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z4, Z0, Z4
 	VCVTPH2PS        Y4, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
 	VEXTRACTI64X4    $0x01, Z4, Y4
 	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z7, Z0, Z7
 	VCVTPH2PS        Y7, Z4
-	VEXTRACTI64X4    $0x01, Z7, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST 4(R13), Z4, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z7, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z10, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z8, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z11, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z3, Z0, Z3
 	VCVTPH2PS        Y3, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
 	VEXTRACTI64X4    $0x01, Z3, Y3
 	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST 4(R13), Z4, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z2
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -27913,9 +30380,10 @@ group2ahead2:
 
 group2lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
@@ -27978,10 +30446,10 @@ group2lanes0:
 	VMAXPS        X2, X6, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group2lanes0
@@ -27992,10 +30460,11 @@ group3:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -28024,81 +30493,165 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead2:
-	VMOVUPS      (R8), X4
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z4, Z4
-	VMOVUPS      (R9), X5
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z5, Z5
-	VMOVUPS      (R10), X6
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z6, Z6
-	VMOVUPS      (R11), X7
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z7, Z7
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead6:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z5, Z4, Z8
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z8, Z7
-	VUNPCKHPD        Z5, Z8, Z5
-	VUNPCKLPD        Z6, Z4, Z8
-	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z10, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z7, Z0, Z7
 	VCVTPH2PS        Y7, Z6
-	VEXTRACTI64X4    $0x01, Z7, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z7, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
 	VEXTRACTI64X4    $0x01, Z5, Y5
 	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z8, Z0, Z8
 	VCVTPH2PS        Y8, Z5
-	VEXTRACTI64X4    $0x01, Z8, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST 8(R13), Z5, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VEXTRACTI64X4    $0x01, Z8, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VEXTRACTI64X4    $0x01, Z11, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VEXTRACTI64X4    $0x01, Z9, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VEXTRACTI64X4    $0x01, Z12, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z4, Z0, Z4
 	VCVTPH2PS        Y4, Z5
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
 	VEXTRACTI64X4    $0x01, Z4, Y4
 	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST 8(R13), Z5, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z3
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -28113,9 +30666,10 @@ group3ahead2:
 
 group3lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
@@ -28178,10 +30732,10 @@ group3lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group3lanes0
@@ -28193,10 +30747,11 @@ group4:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -28225,89 +30780,181 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead2:
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z7, Z7
-	VMOVUPS      (R11), X8
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z8, Z8
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead6:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z6, Z5, Z9
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z9, Z8
-	VUNPCKHPD        Z6, Z9, Z6
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VEXTRACTI64X4    $0x01, Z11, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z8, Z0, Z8
 	VCVTPH2PS        Y8, Z7
-	VEXTRACTI64X4    $0x01, Z8, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VEXTRACTI64X4    $0x01, Z8, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z6, Z0, Z6
 	VCVTPH2PS        Y6, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
 	VEXTRACTI64X4    $0x01, Z6, Y6
 	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z9, Z0, Z9
 	VCVTPH2PS        Y9, Z6
-	VEXTRACTI64X4    $0x01, Z9, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST 12(R13), Z6, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z9, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z12, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z10, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z13, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
 	VEXTRACTI64X4    $0x01, Z5, Y5
 	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST 12(R13), Z6, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z4
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -28322,9 +30969,10 @@ group4ahead2:
 
 group4lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -28387,10 +31035,10 @@ group4lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group4lanes0
@@ -28403,10 +31051,11 @@ group5:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -28435,97 +31084,197 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead2:
-	VMOVUPS      (R8), X6
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z6, Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z8, Z8
-	VMOVUPS      (R11), X9
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z9, Z9
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead6:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z7, Z6, Z10
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z10, Z9
-	VUNPCKHPD        Z7, Z10, Z7
-	VUNPCKLPD        Z8, Z6, Z10
-	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z12, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z9, Z0, Z9
 	VCVTPH2PS        Y9, Z8
-	VEXTRACTI64X4    $0x01, Z9, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z9, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z7, Z0, Z7
 	VCVTPH2PS        Y7, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
 	VEXTRACTI64X4    $0x01, Z7, Y7
 	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z10, Z0, Z10
 	VCVTPH2PS        Y10, Z7
-	VEXTRACTI64X4    $0x01, Z10, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST 16(R13), Z7, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VEXTRACTI64X4    $0x01, Z10, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VEXTRACTI64X4    $0x01, Z13, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VEXTRACTI64X4    $0x01, Z11, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VEXTRACTI64X4    $0x01, Z14, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z6, Z0, Z6
 	VCVTPH2PS        Y6, Z7
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
 	VEXTRACTI64X4    $0x01, Z6, Y6
 	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST 16(R13), Z7, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z5
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -28538,9 +31287,10 @@ group5ahead2:
 	VUNPCKLPD     Z3, Z1, Z6
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -28603,7 +31353,7 @@ group5ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z5, Z1
@@ -28617,9 +31367,10 @@ group5ahead2:
 
 group5lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -28682,10 +31433,10 @@ group5lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group5lanes4
@@ -28699,10 +31450,11 @@ group6:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -28731,105 +31483,213 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead2:
-	VMOVUPS      (R8), X7
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z7, Z7
-	VMOVUPS      (R9), X8
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z8, Z8
-	VMOVUPS      (R10), X9
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z9, Z9
-	VMOVUPS      (R11), X10
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z10, Z10
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead6:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z7, Z11
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z7, Z11
-	VUNPCKHPD        Z9, Z7, Z7
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VEXTRACTI64X4    $0x01, Z13, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z10, Z0, Z10
 	VCVTPH2PS        Y10, Z9
-	VEXTRACTI64X4    $0x01, Z10, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VEXTRACTI64X4    $0x01, Z10, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z8, Z0, Z8
 	VCVTPH2PS        Y8, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
 	VEXTRACTI64X4    $0x01, Z8, Y8
 	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z11, Z0, Z11
 	VCVTPH2PS        Y11, Z8
-	VEXTRACTI64X4    $0x01, Z11, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST 20(R13), Z8, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z11, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z14, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z12, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z15, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z7, Z0, Z7
 	VCVTPH2PS        Y7, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
 	VEXTRACTI64X4    $0x01, Z7, Y7
 	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST 20(R13), Z8, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z6
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -28842,9 +31702,10 @@ group6ahead2:
 	VUNPCKLPD     Z3, Z1, Z7
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -28907,7 +31768,7 @@ group6ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -28921,9 +31782,10 @@ group6ahead2:
 
 group6lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -28986,10 +31848,10 @@ group6lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group6lanes4
@@ -29004,10 +31866,11 @@ group7:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -29036,113 +31899,229 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead2:
-	VMOVUPS      (R8), X8
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z8, Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z10, Z10
-	VMOVUPS      (R11), X11
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z11, Z11
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead6:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z9, Z8, Z12
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z8, Z12
-	VUNPCKHPD        Z10, Z8, Z8
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z14, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z11, Z0, Z11
 	VCVTPH2PS        Y11, Z10
-	VEXTRACTI64X4    $0x01, Z11, Y11
-	VCVTPH2PS        Y11, Z11
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z11, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z9, Z0, Z9
 	VCVTPH2PS        Y9, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
 	VEXTRACTI64X4    $0x01, Z9, Y9
 	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z12, Z0, Z12
 	VCVTPH2PS        Y12, Z9
-	VEXTRACTI64X4    $0x01, Z12, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST 24(R13), Z9, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VEXTRACTI64X4    $0x01, Z12, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VEXTRACTI64X4    $0x01, Z15, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VEXTRACTI64X4    $0x01, Z13, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VEXTRACTI64X4    $0x01, Z16, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z8, Z0, Z8
 	VCVTPH2PS        Y8, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
 	VEXTRACTI64X4    $0x01, Z8, Y8
 	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST 24(R13), Z9, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z7
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -29155,9 +32134,10 @@ group7ahead2:
 	VUNPCKLPD     Z3, Z1, Z8
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -29220,7 +32200,7 @@ group7ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -29234,9 +32214,10 @@ group7ahead2:
 
 group7lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -29299,10 +32280,10 @@ group7lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group7lanes4
@@ -29318,10 +32299,11 @@ group8:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -29350,121 +32332,245 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead2:
-	VMOVUPS      (R8), X9
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z9, Z9
-	VMOVUPS      (R9), X10
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z10, Z10
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z11, Z11
-	VMOVUPS      (R11), X12
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z12, Z12
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z12, Z12
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z12, Z12
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead6:
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z9, Z13
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z9, Z13
-	VUNPCKHPD        Z11, Z9, Z9
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z14, Z11, Z17
+	VUNPCKHPS        Z14, Z11, Z11
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z17, Z16
+	VUNPCKHPD        Z14, Z17, Z14
+	VUNPCKLPD        Z15, Z11, Z17
+	VUNPCKHPD        Z15, Z11, Z11
+	VSHUFF32X4       $0x88, Z16, Z12, Z15
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z14, Z10, Z12
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z17, Z13, Z10
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z11, Z9, Z13
+	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z11
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VEXTRACTI64X4    $0x01, Z15, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z12, Z0, Z12
 	VCVTPH2PS        Y12, Z11
-	VEXTRACTI64X4    $0x01, Z12, Y12
-	VCVTPH2PS        Y12, Z12
-	VFMADD231PS.BCST (R13), Z11, Z1
-	VFMADD231PS.BCST 4(R13), Z11, Z2
-	VFMADD231PS.BCST 8(R13), Z11, Z3
-	VFMADD231PS.BCST 12(R13), Z11, Z4
-	VFMADD231PS.BCST 16(R13), Z11, Z5
-	VFMADD231PS.BCST 20(R13), Z11, Z6
-	VFMADD231PS.BCST 24(R13), Z11, Z7
-	VFMADD231PS.BCST 28(R13), Z11, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VEXTRACTI64X4    $0x01, Z12, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z10, Z0, Z10
 	VCVTPH2PS        Y10, Z11
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
 	VEXTRACTI64X4    $0x01, Z10, Y10
 	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R13), Z11, Z1
-	VFMADD231PS.BCST 4(R13), Z11, Z2
-	VFMADD231PS.BCST 8(R13), Z11, Z3
-	VFMADD231PS.BCST 12(R13), Z11, Z4
-	VFMADD231PS.BCST 16(R13), Z11, Z5
-	VFMADD231PS.BCST 20(R13), Z11, Z6
-	VFMADD231PS.BCST 24(R13), Z11, Z7
-	VFMADD231PS.BCST 28(R13), Z11, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z10, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z13, Z0, Z13
 	VCVTPH2PS        Y13, Z10
-	VEXTRACTI64X4    $0x01, Z13, Y11
-	VCVTPH2PS        Y11, Z11
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST 28(R13), Z10, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z11, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z13, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z16, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z14, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z17, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z9, Z0, Z9
 	VCVTPH2PS        Y9, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
 	VEXTRACTI64X4    $0x01, Z9, Y9
 	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST 28(R13), Z10, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z9, Z8
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -29477,9 +32583,10 @@ group8ahead2:
 	VUNPCKLPD     Z3, Z1, Z9
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -29542,7 +32649,7 @@ group8ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -29556,9 +32663,10 @@ group8ahead2:
 
 group8lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -29621,27 +32729,2081 @@ group8lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group8lanes4
+	JMP           next
+
+	// 32 keys by 1 queries.
+double1:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead14:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z5, Z11
+	VUNPCKHPS    Z8, Z5, Z5
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z5, Z11
+	VUNPCKHPD    Z9, Z5, Z5
+	VSHUFF32X4   $0x88, Z10, Z6, Z9
+	VSHUFF32X4   $0xdd, Z10, Z6, Z10
+	VSHUFF32X4   $0x88, Z8, Z4, Z6
+	VSHUFF32X4   $0xdd, Z8, Z4, Z8
+	VSHUFF32X4   $0x88, Z11, Z7, Z4
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z5, Z3, Z7
+	VSHUFF32X4   $0xdd, Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*4), Y5
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z5, Z5
+	VMOVUPS      (R8)(AX*4), Y12
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z12, Z12
+	VMOVUPS      (R9)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z13, Z13
+	VMOVUPS      (R10)(AX*4), Y14
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z12, Z5, Z15
+	VUNPCKHPS    Z12, Z5, Z5
+	VUNPCKLPS    Z14, Z13, Z12
+	VUNPCKHPS    Z14, Z13, Z13
+	VUNPCKLPD    Z12, Z15, Z14
+	VUNPCKHPD    Z12, Z15, Z12
+	VUNPCKLPD    Z13, Z5, Z15
+	VUNPCKHPD    Z13, Z5, Z5
+	VMOVUPS      (DI)(R11*2), Y13
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z13, Z13
+	VMOVUPS      (R8)(R11*2), Y16
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z16, Z16
+	VMOVUPS      (R9)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z17, Z17
+	VMOVUPS      (R10)(R11*2), Y18
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z16, Z13, Z19
+	VUNPCKHPS        Z16, Z13, Z13
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z19, Z18
+	VUNPCKHPD        Z16, Z19, Z16
+	VUNPCKLPD        Z17, Z13, Z19
+	VUNPCKHPD        Z17, Z13, Z13
+	VSHUFF32X4       $0x88, Z18, Z14, Z17
+	VSHUFF32X4       $0xdd, Z18, Z14, Z18
+	VSHUFF32X4       $0x88, Z16, Z12, Z14
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z19, Z15, Z12
+	VSHUFF32X4       $0xdd, Z19, Z15, Z19
+	VSHUFF32X4       $0x88, Z13, Z5, Z15
+	VSHUFF32X4       $0xdd, Z13, Z5, Z5
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z13
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z13
+	VFMADD231PS.BCST (R14), Z13, Z2
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VEXTRACTI64X4    $0x01, Z17, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z9
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z9
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VEXTRACTI64X4    $0x01, Z14, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z12, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z4
+	VFMADD231PS.BCST (R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z7, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z15, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z4
+	VFMADD231PS.BCST (R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z10, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z18, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z4
+	VFMADD231PS.BCST (R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z8, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z16, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z19, Z0, Z19
+	VCVTPH2PS        Y19, Z4
+	VFMADD231PS.BCST (R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z11, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VEXTRACTI64X4    $0x01, Z19, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z4
+	VFMADD231PS.BCST (R14), Z4, Z2
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VEXTRACTI64X4    $0x01, Z5, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z4
+	VUNPCKLPS Z1, Z1, Z5
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z5, Z3, Z6
+	VUNPCKHPD Z5, Z3, Z3
+	VUNPCKLPD Z1, Z4, Z5
+	VUNPCKHPD Z1, Z4, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z2, Z4
+	VUNPCKHPS Z2, Z2, Z7
+	VUNPCKLPS Z2, Z2, Z8
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z8, Z4, Z9
+	VUNPCKHPD Z8, Z4, Z4
+	VUNPCKLPD Z2, Z7, Z8
+	VUNPCKHPD Z2, Z7, Z2
+
+double1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X7
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X7, X3, X7
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X7, X5, X7
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X7, X1, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X7, X4, X7
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X7, X2, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double1lanes0
+	JMP           double
+
+	// 32 keys by 2 queries.
+double2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead14:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z7, Z13
+	VUNPCKHPS    Z10, Z7, Z7
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z7, Z13
+	VUNPCKHPD    Z11, Z7, Z7
+	VSHUFF32X4   $0x88, Z12, Z8, Z11
+	VSHUFF32X4   $0xdd, Z12, Z8, Z12
+	VSHUFF32X4   $0x88, Z10, Z6, Z8
+	VSHUFF32X4   $0xdd, Z10, Z6, Z10
+	VSHUFF32X4   $0x88, Z13, Z9, Z6
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z7, Z5, Z9
+	VSHUFF32X4   $0xdd, Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*4), Y7
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z7, Z7
+	VMOVUPS      (R8)(AX*4), Y14
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z14, Z14
+	VMOVUPS      (R9)(AX*4), Y15
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z15, Z15
+	VMOVUPS      (R10)(AX*4), Y16
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z14, Z7, Z17
+	VUNPCKHPS    Z14, Z7, Z7
+	VUNPCKLPS    Z16, Z15, Z14
+	VUNPCKHPS    Z16, Z15, Z15
+	VUNPCKLPD    Z14, Z17, Z16
+	VUNPCKHPD    Z14, Z17, Z14
+	VUNPCKLPD    Z15, Z7, Z17
+	VUNPCKHPD    Z15, Z7, Z7
+	VMOVUPS      (DI)(R11*2), Y15
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z15, Z15
+	VMOVUPS      (R8)(R11*2), Y18
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z18, Z18
+	VMOVUPS      (R9)(R11*2), Y19
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z19, Z19
+	VMOVUPS      (R10)(R11*2), Y20
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z20, Z20
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z18, Z15, Z21
+	VUNPCKHPS        Z18, Z15, Z15
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z21, Z20
+	VUNPCKHPD        Z18, Z21, Z18
+	VUNPCKLPD        Z19, Z15, Z21
+	VUNPCKHPD        Z19, Z15, Z15
+	VSHUFF32X4       $0x88, Z20, Z16, Z19
+	VSHUFF32X4       $0xdd, Z20, Z16, Z20
+	VSHUFF32X4       $0x88, Z18, Z14, Z16
+	VSHUFF32X4       $0xdd, Z18, Z14, Z18
+	VSHUFF32X4       $0x88, Z21, Z17, Z14
+	VSHUFF32X4       $0xdd, Z21, Z17, Z21
+	VSHUFF32X4       $0x88, Z15, Z7, Z17
+	VSHUFF32X4       $0xdd, Z15, Z7, Z7
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z15
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z3
+	VPERMW           Z19, Z0, Z19
+	VCVTPH2PS        Y19, Z15
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z3
+	VEXTRACTI64X4    $0x01, Z19, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z11
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z3
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z11
+	VFMADD231PS.BCST (R14), Z11, Z2
+	VFMADD231PS.BCST 4(R14), Z11, Z4
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VEXTRACTI64X4    $0x01, Z16, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z14, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z9, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z17, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPERMW           Z20, Z0, Z20
+	VCVTPH2PS        Y20, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z12, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z20, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z10, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z18, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPERMW           Z21, Z0, Z21
+	VCVTPH2PS        Y21, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z13, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VEXTRACTI64X4    $0x01, Z21, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z6
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
+	VEXTRACTI64X4    $0x01, Z7, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z5
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z6
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z6, Z5, Z7
+	VUNPCKHPD Z6, Z5, Z5
+	VUNPCKLPD Z3, Z1, Z6
+	VUNPCKHPD Z3, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z3
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z4, Z4, Z8
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z8, Z3, Z9
+	VUNPCKHPD Z8, Z3, Z3
+	VUNPCKLPD Z4, Z2, Z8
+	VUNPCKHPD Z4, Z2, Z2
+
+double2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X7, (CX)
+	VMAXPS        X4, X7, X4
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X4, X9, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X4, X8, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double2lanes0
+	JMP           double
+
+	// 32 keys by 3 queries.
+double3:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead14:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z12, Z9, Z15
+	VUNPCKHPS    Z12, Z9, Z9
+	VUNPCKLPS    Z14, Z13, Z12
+	VUNPCKHPS    Z14, Z13, Z13
+	VUNPCKLPD    Z12, Z15, Z14
+	VUNPCKHPD    Z12, Z15, Z12
+	VUNPCKLPD    Z13, Z9, Z15
+	VUNPCKHPD    Z13, Z9, Z9
+	VSHUFF32X4   $0x88, Z14, Z10, Z13
+	VSHUFF32X4   $0xdd, Z14, Z10, Z14
+	VSHUFF32X4   $0x88, Z12, Z8, Z10
+	VSHUFF32X4   $0xdd, Z12, Z8, Z12
+	VSHUFF32X4   $0x88, Z15, Z11, Z8
+	VSHUFF32X4   $0xdd, Z15, Z11, Z15
+	VSHUFF32X4   $0x88, Z9, Z7, Z11
+	VSHUFF32X4   $0xdd, Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*4), Y9
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z9, Z9
+	VMOVUPS      (R8)(AX*4), Y16
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z16, Z16
+	VMOVUPS      (R9)(AX*4), Y17
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z17, Z17
+	VMOVUPS      (R10)(AX*4), Y18
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z16, Z9, Z19
+	VUNPCKHPS    Z16, Z9, Z9
+	VUNPCKLPS    Z18, Z17, Z16
+	VUNPCKHPS    Z18, Z17, Z17
+	VUNPCKLPD    Z16, Z19, Z18
+	VUNPCKHPD    Z16, Z19, Z16
+	VUNPCKLPD    Z17, Z9, Z19
+	VUNPCKHPD    Z17, Z9, Z9
+	VMOVUPS      (DI)(R11*2), Y17
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z17, Z17
+	VMOVUPS      (R8)(R11*2), Y20
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z20, Z20
+	VMOVUPS      (R9)(R11*2), Y21
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z21, Z21
+	VMOVUPS      (R10)(R11*2), Y22
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z22, Z22
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z20, Z17, Z23
+	VUNPCKHPS        Z20, Z17, Z17
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z23, Z22
+	VUNPCKHPD        Z20, Z23, Z20
+	VUNPCKLPD        Z21, Z17, Z23
+	VUNPCKHPD        Z21, Z17, Z17
+	VSHUFF32X4       $0x88, Z22, Z18, Z21
+	VSHUFF32X4       $0xdd, Z22, Z18, Z22
+	VSHUFF32X4       $0x88, Z20, Z16, Z18
+	VSHUFF32X4       $0xdd, Z20, Z16, Z20
+	VSHUFF32X4       $0x88, Z23, Z19, Z16
+	VSHUFF32X4       $0xdd, Z23, Z19, Z23
+	VSHUFF32X4       $0x88, Z17, Z9, Z19
+	VSHUFF32X4       $0xdd, Z17, Z9, Z9
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z17
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z3
+	VFMADD231PS.BCST 8(R14), Z17, Z5
+	VPERMW           Z21, Z0, Z21
+	VCVTPH2PS        Y21, Z17
+	VFMADD231PS.BCST (R14), Z17, Z2
+	VFMADD231PS.BCST 4(R14), Z17, Z4
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VCVTPH2PS        Y13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z5
+	VEXTRACTI64X4    $0x01, Z21, Y13
+	VCVTPH2PS        Y13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z13
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VFMADD231PS.BCST 4(R14), Z13, Z3
+	VFMADD231PS.BCST 8(R14), Z13, Z5
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z13
+	VFMADD231PS.BCST (R14), Z13, Z2
+	VFMADD231PS.BCST 4(R14), Z13, Z4
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VEXTRACTI64X4    $0x01, Z18, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z16, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPERMW           Z19, Z0, Z19
+	VCVTPH2PS        Y19, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z11, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z19, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPERMW           Z22, Z0, Z22
+	VCVTPH2PS        Y22, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z14, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z22, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPERMW           Z20, Z0, Z20
+	VCVTPH2PS        Y20, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z12, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z20, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPERMW           Z23, Z0, Z23
+	VCVTPH2PS        Y23, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z15, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VEXTRACTI64X4    $0x01, Z23, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z8
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
+	VEXTRACTI64X4    $0x01, Z9, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z7
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z3, Z7, Z8
+	VUNPCKHPD Z3, Z7, Z3
+	VUNPCKLPD Z5, Z1, Z7
+	VUNPCKHPD Z5, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z5
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z6, Z6, Z4
+	VUNPCKHPS Z6, Z6, Z6
+	VUNPCKLPD Z4, Z5, Z9
+	VUNPCKHPD Z4, Z5, Z4
+	VUNPCKLPD Z6, Z2, Z5
+	VUNPCKHPD Z6, Z2, Z2
+
+double3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double3lanes0
+	JMP           double
+
+	// 32 keys by 4 queries.
+double4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead14:
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z14, Z11, Z17
+	VUNPCKHPS    Z14, Z11, Z11
+	VUNPCKLPS    Z16, Z15, Z14
+	VUNPCKHPS    Z16, Z15, Z15
+	VUNPCKLPD    Z14, Z17, Z16
+	VUNPCKHPD    Z14, Z17, Z14
+	VUNPCKLPD    Z15, Z11, Z17
+	VUNPCKHPD    Z15, Z11, Z11
+	VSHUFF32X4   $0x88, Z16, Z12, Z15
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z14, Z10, Z12
+	VSHUFF32X4   $0xdd, Z14, Z10, Z14
+	VSHUFF32X4   $0x88, Z17, Z13, Z10
+	VSHUFF32X4   $0xdd, Z17, Z13, Z17
+	VSHUFF32X4   $0x88, Z11, Z9, Z13
+	VSHUFF32X4   $0xdd, Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*4), Y11
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z11, Z11
+	VMOVUPS      (R8)(AX*4), Y18
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z18, Z18
+	VMOVUPS      (R9)(AX*4), Y19
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z19, Z19
+	VMOVUPS      (R10)(AX*4), Y20
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z20, Z20
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z18, Z11, Z21
+	VUNPCKHPS    Z18, Z11, Z11
+	VUNPCKLPS    Z20, Z19, Z18
+	VUNPCKHPS    Z20, Z19, Z19
+	VUNPCKLPD    Z18, Z21, Z20
+	VUNPCKHPD    Z18, Z21, Z18
+	VUNPCKLPD    Z19, Z11, Z21
+	VUNPCKHPD    Z19, Z11, Z11
+	VMOVUPS      (DI)(R11*2), Y19
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z19, Z19
+	VMOVUPS      (R8)(R11*2), Y22
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z22, Z22
+	VMOVUPS      (R9)(R11*2), Y23
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z23, Z23
+	VMOVUPS      (R10)(R11*2), Y24
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z24, Z24
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z22, Z19, Z25
+	VUNPCKHPS        Z22, Z19, Z19
+	VUNPCKLPS        Z24, Z23, Z22
+	VUNPCKHPS        Z24, Z23, Z23
+	VUNPCKLPD        Z22, Z25, Z24
+	VUNPCKHPD        Z22, Z25, Z22
+	VUNPCKLPD        Z23, Z19, Z25
+	VUNPCKHPD        Z23, Z19, Z19
+	VSHUFF32X4       $0x88, Z24, Z20, Z23
+	VSHUFF32X4       $0xdd, Z24, Z20, Z24
+	VSHUFF32X4       $0x88, Z22, Z18, Z20
+	VSHUFF32X4       $0xdd, Z22, Z18, Z22
+	VSHUFF32X4       $0x88, Z25, Z21, Z18
+	VSHUFF32X4       $0xdd, Z25, Z21, Z25
+	VSHUFF32X4       $0x88, Z19, Z11, Z21
+	VSHUFF32X4       $0xdd, Z19, Z11, Z11
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z19
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z3
+	VFMADD231PS.BCST 8(R14), Z19, Z5
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VPERMW           Z23, Z0, Z23
+	VCVTPH2PS        Y23, Z19
+	VFMADD231PS.BCST (R14), Z19, Z2
+	VFMADD231PS.BCST 4(R14), Z19, Z4
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VFMADD231PS.BCST 12(R14), Z19, Z8
+	VEXTRACTI64X4    $0x01, Z15, Y15
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VEXTRACTI64X4    $0x01, Z23, Y15
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z15
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z3
+	VFMADD231PS.BCST 8(R14), Z15, Z5
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VPERMW           Z20, Z0, Z20
+	VCVTPH2PS        Y20, Z15
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z8
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VEXTRACTI64X4    $0x01, Z20, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z12
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	VFMADD231PS.BCST 8(R14), Z12, Z5
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z12
+	VFMADD231PS.BCST (R14), Z12, Z2
+	VFMADD231PS.BCST 4(R14), Z12, Z4
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z8
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z18, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPERMW           Z21, Z0, Z21
+	VCVTPH2PS        Y21, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z13, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z21, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPERMW           Z24, Z0, Z24
+	VCVTPH2PS        Y24, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z16, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z24, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPERMW           Z22, Z0, Z22
+	VCVTPH2PS        Y22, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z14, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z22, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPERMW           Z25, Z0, Z25
+	VCVTPH2PS        Y25, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z17, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VEXTRACTI64X4    $0x01, Z25, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z10
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	VEXTRACTI64X4    $0x01, Z11, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z9
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPD Z3, Z9, Z7
+	VUNPCKHPD Z3, Z9, Z3
+	VUNPCKLPD Z5, Z1, Z9
+	VUNPCKHPD Z5, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z5
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z8, Z6, Z4
+	VUNPCKHPS Z8, Z6, Z6
+	VUNPCKLPD Z4, Z5, Z8
+	VUNPCKHPD Z4, Z5, Z4
+	VUNPCKLPD Z6, Z2, Z5
+	VUNPCKHPD Z6, Z2, Z2
+
+double4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double4lanes0
+
+double:
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
 
 next:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
+	SUBQ CX, DI
 	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	SUBQ CX, R11
-	CMPQ DI, n+80(FP)
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
 	JL   group
+	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
-	LEAQ (R11)(AX*4), R11
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -29687,8 +34849,8 @@ TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-160
 	JE   dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
 	JMP  rows
@@ -29758,38 +34920,52 @@ linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1last
+	SUBQ    $0x04, R11
+	JL      linegroup1fewer
 	PCALIGN $0x40
 
-linegroup1two:
+linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup1ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1two
+	SUBQ $0x04, R11
+	JGE  linegroup1turn
 
-linegroup1last:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
+linegroup1fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup1store
+
+linegroup1step:
 	VCVTPH2PS        (R9), Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_base+0(FP), R9
@@ -29823,11 +34999,11 @@ linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2last
+	SUBQ    $0x04, R11
+	JL      linegroup2fewer
 	PCALIGN $0x40
 
-linegroup2two:
+linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z2
@@ -29835,29 +35011,45 @@ linegroup2two:
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z2
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup2ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2two
+	SUBQ $0x04, R11
+	JGE  linegroup2turn
 
-linegroup2last:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
+linegroup2fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup2store
+
+linegroup2step:
 	VCVTPH2PS        (R9), Z2
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup2step
 
 linegroup2store:
 	MOVQ    o_base+0(FP), R9
@@ -29897,11 +35089,11 @@ linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3last
+	SUBQ    $0x04, R11
+	JL      linegroup3fewer
 	PCALIGN $0x40
 
-linegroup3two:
+linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z3
@@ -29910,31 +35102,49 @@ linegroup3two:
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z3
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup3ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3two
+	SUBQ $0x04, R11
+	JGE  linegroup3turn
 
-linegroup3last:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
+linegroup3fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup3store
+
+linegroup3step:
 	VCVTPH2PS        (R9), Z3
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup3step
 
 linegroup3store:
 	MOVQ    o_base+0(FP), R9
@@ -29979,11 +35189,11 @@ linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4last
+	SUBQ    $0x04, R11
+	JL      linegroup4fewer
 	PCALIGN $0x40
 
-linegroup4two:
+linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z4
@@ -29993,6 +35203,8 @@ linegroup4two:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z4
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -30000,19 +35212,35 @@ linegroup4two:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup4ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4two
+	SUBQ $0x04, R11
+	JGE  linegroup4turn
 
-linegroup4last:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
+linegroup4fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup4store
+
+linegroup4step:
 	VCVTPH2PS        (R9), Z4
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -30020,6 +35248,8 @@ linegroup4last:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup4step
 
 linegroup4store:
 	MOVQ    o_base+0(FP), R9
@@ -30069,11 +35299,11 @@ linegroup5zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup5last
+	SUBQ    $0x04, R11
+	JL      linegroup5fewer
 	PCALIGN $0x40
 
-linegroup5two:
+linegroup5turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z5
@@ -30084,6 +35314,8 @@ linegroup5two:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z5
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -30092,19 +35324,37 @@ linegroup5two:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup5ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup5ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup5two
+	SUBQ $0x04, R11
+	JGE  linegroup5turn
 
-linegroup5last:
-	ADDQ             $0x02, R11
-	JZ               linegroup5store
+linegroup5fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup5store
+
+linegroup5step:
 	VCVTPH2PS        (R9), Z5
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -30113,6 +35363,8 @@ linegroup5last:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup5step
 
 linegroup5store:
 	MOVQ    o_base+0(FP), R9
@@ -30167,11 +35419,11 @@ linegroup6zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup6last
+	SUBQ    $0x04, R11
+	JL      linegroup6fewer
 	PCALIGN $0x40
 
-linegroup6two:
+linegroup6turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z6
@@ -30183,6 +35435,8 @@ linegroup6two:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z6
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -30192,19 +35446,39 @@ linegroup6two:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup6ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup6ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup6two
+	SUBQ $0x04, R11
+	JGE  linegroup6turn
 
-linegroup6last:
-	ADDQ             $0x02, R11
-	JZ               linegroup6store
+linegroup6fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup6store
+
+linegroup6step:
 	VCVTPH2PS        (R9), Z6
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -30214,6 +35488,8 @@ linegroup6last:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup6step
 
 linegroup6store:
 	MOVQ    o_base+0(FP), R9
@@ -30273,11 +35549,11 @@ linegroup7zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup7last
+	SUBQ    $0x04, R11
+	JL      linegroup7fewer
 	PCALIGN $0x40
 
-linegroup7two:
+linegroup7turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z7
@@ -30290,6 +35566,8 @@ linegroup7two:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z7
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -30300,19 +35578,41 @@ linegroup7two:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup7ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup7ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup7two
+	SUBQ $0x04, R11
+	JGE  linegroup7turn
 
-linegroup7last:
-	ADDQ             $0x02, R11
-	JZ               linegroup7store
+linegroup7fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup7store
+
+linegroup7step:
 	VCVTPH2PS        (R9), Z7
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -30323,6 +35623,8 @@ linegroup7last:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup7step
 
 linegroup7store:
 	MOVQ    o_base+0(FP), R9
@@ -30387,11 +35689,11 @@ linegroup8zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup8last
+	SUBQ    $0x04, R11
+	JL      linegroup8fewer
 	PCALIGN $0x40
 
-linegroup8two:
+linegroup8turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VCVTPH2PS        (R9), Z8
@@ -30405,6 +35707,8 @@ linegroup8two:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VCVTPH2PS        (R9), Z8
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -30416,19 +35720,43 @@ linegroup8two:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VCVTPH2PS        (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VCVTPH2PS        (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup8ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup8ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup8two
+	SUBQ $0x04, R11
+	JGE  linegroup8turn
 
-linegroup8last:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+linegroup8fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup8store
+
+linegroup8step:
 	VCVTPH2PS        (R9), Z8
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -30440,6 +35768,8 @@ linegroup8last:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup8step
 
 linegroup8store:
 	MOVQ    o_base+0(FP), R9
@@ -30519,12 +35849,14 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), R8
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
-	LEAQ (R10)(AX*1), R11
 	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R12
+	LEAQ (AX)(AX*2), R11
+	LEAQ (R11)(AX*2), R12
+	LEAQ (R12)(AX*2), R13
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -30540,19 +35872,32 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
+	ADDQ  BX, DI
 	ADDQ  BX, R8
 	ADDQ  BX, R9
 	ADDQ  BX, R10
-	ADDQ  BX, R11
 	MOVQ  $+16, m+88(FP)
 
 whole:
-	XORQ DI, DI
+	MOVQ $+0, s_len+8(FP)
+
+	// Twice 16 keys, if all queries are one group of few.
+	CMPQ m+88(FP), $0x20
+	JL   group
+	MOVQ n+80(FP), CX
+	CMPQ CX, $0x01
+	JE   double1
+	CMPQ CX, $0x02
+	JE   double2
+	CMPQ CX, $0x03
+	JE   double3
+	CMPQ CX, $0x04
+	JE   double4
 
 	// A group of queries, the largest there is code for.
 group:
 	MOVQ n+80(FP), CX
-	SUBQ DI, CX
+	SUBQ s_len+8(FP), CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -30570,10 +35915,11 @@ group:
 
 	// 16 keys by 1 queries.
 	VXORPS  Z1, Z1, Z1
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -30602,57 +35948,119 @@ group1ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead2:
-	VMOVUPS      (R8), X2
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z2, Z2
-	VMOVUPS      (R9), X3
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z3, Z3
-	VMOVUPS      (R10), X4
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z4, Z4
-	VMOVUPS      (R11), X5
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z5, Z5
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group1ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z3, Z2, Z6
-	VUNPCKHPS        Z3, Z2, Z2
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPD        Z3, Z6, Z5
-	VUNPCKHPD        Z3, Z6, Z3
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z5, Z4
-	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST (R15), Z4, Z1
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R13), Z4, Z1
+	VFMADD231PS.BCST (R15), Z4, Z1
 	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z6, Z3
-	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R15), Z3, Z1
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z3
+	VFMADD231PS.BCST (R15), Z3, Z1
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z7, Z3
+	VFMADD231PS.BCST (R15), Z3, Z1
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z3
+	VFMADD231PS.BCST (R15), Z3, Z1
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z2, Z3
-	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R15), Z3, Z1
 	VANDPS           Z0, Z2, Z2
-	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z2, Z1
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -30667,9 +36075,10 @@ group1ahead2:
 
 group1lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
@@ -30732,10 +36141,10 @@ group1lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group1lanes0
@@ -30745,10 +36154,11 @@ group1lanes0:
 group2:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -30777,65 +36187,135 @@ group2ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead2:
-	VMOVUPS      (R8), X3
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z3, Z3
-	VMOVUPS      (R9), X4
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z4, Z4
-	VMOVUPS      (R10), X5
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z5, Z5
-	VMOVUPS      (R11), X6
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z6, Z6
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group2ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z4, Z3, Z7
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z7, Z6
-	VUNPCKHPD        Z4, Z7, Z4
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
 	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z4, Z2
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z7, Z4
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VFMADD231PS.BCST 4(R15), Z4, Z2
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VFMADD231PS.BCST 4(R15), Z4, Z2
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VFMADD231PS.BCST 4(R15), Z4, Z2
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VFMADD231PS.BCST 4(R15), Z4, Z2
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R13), Z4, Z1
-	VFMADD231PS.BCST 4(R13), Z4, Z2
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VFMADD231PS.BCST 4(R15), Z4, Z2
 	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R13)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z3, Z2
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z3, Z2
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -30850,9 +36330,10 @@ group2ahead2:
 
 group2lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X2
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
@@ -30915,10 +36396,10 @@ group2lanes0:
 	VMAXPS        X2, X6, X2
 	ADDQ          SI, CX
 	VMOVUPS       X2, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group2lanes0
@@ -30929,10 +36410,11 @@ group3:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -30961,73 +36443,151 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead2:
-	VMOVUPS      (R8), X4
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z4, Z4
-	VMOVUPS      (R9), X5
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z5, Z5
-	VMOVUPS      (R10), X6
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z6, Z6
-	VMOVUPS      (R11), X7
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z7, Z7
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group3ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z5, Z4, Z8
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z8, Z7
-	VUNPCKHPD        Z5, Z8, Z5
-	VUNPCKLPD        Z6, Z4, Z8
-	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z7, Z6
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z5, Z3
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z8, Z5
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VFMADD231PS.BCST 8(R15), Z5, Z3
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VFMADD231PS.BCST 8(R15), Z5, Z3
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VFMADD231PS.BCST 8(R15), Z5, Z3
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VFMADD231PS.BCST 8(R15), Z5, Z3
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R13), Z5, Z1
-	VFMADD231PS.BCST 4(R13), Z5, Z2
-	VFMADD231PS.BCST 8(R13), Z5, Z3
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VFMADD231PS.BCST 4(R15), Z5, Z2
+	VFMADD231PS.BCST 8(R15), Z5, Z3
 	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R13)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z4, Z3
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z4, Z3
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -31042,9 +36602,10 @@ group3ahead2:
 
 group3lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
@@ -31107,10 +36668,10 @@ group3lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group3lanes0
@@ -31122,10 +36683,11 @@ group4:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -31154,81 +36716,167 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead2:
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z7, Z7
-	VMOVUPS      (R11), X8
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z8, Z8
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group4ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z6, Z5, Z9
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z9, Z8
-	VUNPCKHPD        Z6, Z9, Z6
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z8, Z7
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z6, Z4
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z9, Z6
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VFMADD231PS.BCST 12(R15), Z6, Z4
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VFMADD231PS.BCST 12(R15), Z6, Z4
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VFMADD231PS.BCST 12(R15), Z6, Z4
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VFMADD231PS.BCST 12(R15), Z6, Z4
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R13), Z6, Z1
-	VFMADD231PS.BCST 4(R13), Z6, Z2
-	VFMADD231PS.BCST 8(R13), Z6, Z3
-	VFMADD231PS.BCST 12(R13), Z6, Z4
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z2
+	VFMADD231PS.BCST 8(R15), Z6, Z3
+	VFMADD231PS.BCST 12(R15), Z6, Z4
 	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z5, Z4
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z5, Z4
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -31243,9 +36891,10 @@ group4ahead2:
 
 group4lanes0:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -31308,10 +36957,10 @@ group4lanes0:
 	VMAXPS        X3, X6, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group4lanes0
@@ -31324,10 +36973,11 @@ group5:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -31356,89 +37006,183 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead2:
-	VMOVUPS      (R8), X6
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z6, Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z8, Z8
-	VMOVUPS      (R11), X9
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z9, Z9
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group5ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z7, Z6, Z10
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z10, Z9
-	VUNPCKHPD        Z7, Z10, Z7
-	VUNPCKLPD        Z8, Z6, Z10
-	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VPSLLD           $0x10, Z12, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z9, Z8
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z7, Z5
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z10, Z7
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VFMADD231PS.BCST 16(R15), Z7, Z5
 	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VFMADD231PS.BCST 16(R15), Z7, Z5
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VFMADD231PS.BCST 16(R15), Z7, Z5
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VFMADD231PS.BCST 16(R15), Z7, Z5
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R13), Z7, Z1
-	VFMADD231PS.BCST 4(R13), Z7, Z2
-	VFMADD231PS.BCST 8(R13), Z7, Z3
-	VFMADD231PS.BCST 12(R13), Z7, Z4
-	VFMADD231PS.BCST 16(R13), Z7, Z5
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z2
+	VFMADD231PS.BCST 8(R15), Z7, Z3
+	VFMADD231PS.BCST 12(R15), Z7, Z4
+	VFMADD231PS.BCST 16(R15), Z7, Z5
 	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z6, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z6, Z5
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z6, Z5
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -31451,9 +37195,10 @@ group5ahead2:
 	VUNPCKLPD     Z3, Z1, Z6
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -31516,7 +37261,7 @@ group5ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z5, Z1
@@ -31530,9 +37275,10 @@ group5ahead2:
 
 group5lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -31595,10 +37341,10 @@ group5lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group5lanes4
@@ -31612,10 +37358,11 @@ group6:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -31644,97 +37391,199 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead2:
-	VMOVUPS      (R8), X7
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z7, Z7
-	VMOVUPS      (R9), X8
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z8, Z8
-	VMOVUPS      (R10), X9
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z9, Z9
-	VMOVUPS      (R11), X10
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z10, Z10
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group6ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z7, Z11
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z7, Z11
-	VUNPCKHPD        Z9, Z7, Z7
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z10, Z9
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
 	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z10, Z6
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z8, Z6
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z11, Z8
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VFMADD231PS.BCST 20(R15), Z8, Z6
 	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z11, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VFMADD231PS.BCST 20(R15), Z8, Z6
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VFMADD231PS.BCST 20(R15), Z8, Z6
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z15, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VFMADD231PS.BCST 20(R15), Z8, Z6
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R13), Z8, Z1
-	VFMADD231PS.BCST 4(R13), Z8, Z2
-	VFMADD231PS.BCST 8(R13), Z8, Z3
-	VFMADD231PS.BCST 12(R13), Z8, Z4
-	VFMADD231PS.BCST 16(R13), Z8, Z5
-	VFMADD231PS.BCST 20(R13), Z8, Z6
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z2
+	VFMADD231PS.BCST 8(R15), Z8, Z3
+	VFMADD231PS.BCST 12(R15), Z8, Z4
+	VFMADD231PS.BCST 16(R15), Z8, Z5
+	VFMADD231PS.BCST 20(R15), Z8, Z6
 	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z7, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z7, Z6
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z7, Z6
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -31747,9 +37596,10 @@ group6ahead2:
 	VUNPCKLPD     Z3, Z1, Z7
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -31812,7 +37662,7 @@ group6ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -31826,9 +37676,10 @@ group6ahead2:
 
 group6lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -31891,10 +37742,10 @@ group6lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group6lanes4
@@ -31909,10 +37760,11 @@ group7:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -31941,105 +37793,215 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead2:
-	VMOVUPS      (R8), X8
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z8, Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z10, Z10
-	VMOVUPS      (R11), X11
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z11, Z11
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group7ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z9, Z8, Z12
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z8, Z12
-	VUNPCKHPD        Z10, Z8, Z8
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z14, Z7
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z11, Z10
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
 	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R13)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z11, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z11, Z7
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z9, Z7
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z12, Z9
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VFMADD231PS.BCST 24(R15), Z9, Z7
 	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z12, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z15, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VFMADD231PS.BCST 24(R15), Z9, Z7
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z15, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VFMADD231PS.BCST 24(R15), Z9, Z7
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z13, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z16, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VFMADD231PS.BCST 24(R15), Z9, Z7
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z16, Z7
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R13), Z9, Z1
-	VFMADD231PS.BCST 4(R13), Z9, Z2
-	VFMADD231PS.BCST 8(R13), Z9, Z3
-	VFMADD231PS.BCST 12(R13), Z9, Z4
-	VFMADD231PS.BCST 16(R13), Z9, Z5
-	VFMADD231PS.BCST 20(R13), Z9, Z6
-	VFMADD231PS.BCST 24(R13), Z9, Z7
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z2
+	VFMADD231PS.BCST 8(R15), Z9, Z3
+	VFMADD231PS.BCST 12(R15), Z9, Z4
+	VFMADD231PS.BCST 16(R15), Z9, Z5
+	VFMADD231PS.BCST 20(R15), Z9, Z6
+	VFMADD231PS.BCST 24(R15), Z9, Z7
 	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R13)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z8, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z8, Z7
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z8, Z7
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -32052,9 +38014,10 @@ group7ahead2:
 	VUNPCKLPD     Z3, Z1, Z8
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -32117,7 +38080,7 @@ group7ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -32131,9 +38094,10 @@ group7ahead2:
 
 group7lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -32196,10 +38160,10 @@ group7lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group7lanes4
@@ -32215,10 +38179,11 @@ group8:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
-	MOVQ    q_base+56(FP), CX
-	LEAQ    (CX)(DI*4), R13
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
 	MOVQ    d+96(FP), CX
-	LEAQ    (R8)(CX*2), CX
+	LEAQ    (DI)(CX*2), CX
 	MOVQ    CX, k_len+32(FP)
 	MOVQ    next_base+128(FP), CX
 	MOVQ    next_len+136(FP), BX
@@ -32247,113 +38212,231 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead2:
-	VMOVUPS      (R8), X9
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R8)(R12*1), Z9, Z9
-	VMOVUPS      (R9), X10
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R9)(R12*1), Z10, Z10
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R10)(R12*1), Z11, Z11
-	VMOVUPS      (R11), X12
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z12, Z12
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z12, Z12
-	VINSERTF32X4 $0x03, (R11)(R12*1), Z12, Z12
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        group8ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead6:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z9, Z13
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z9, Z13
-	VUNPCKHPD        Z11, Z9, Z9
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z14, Z11, Z17
+	VUNPCKHPS        Z14, Z11, Z11
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z17, Z16
+	VUNPCKHPD        Z14, Z17, Z14
+	VUNPCKLPD        Z15, Z11, Z17
+	VUNPCKHPD        Z15, Z11, Z11
+	VSHUFF32X4       $0x88, Z16, Z12, Z15
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z14, Z10, Z12
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z17, Z13, Z10
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z11, Z9, Z13
+	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	VPSLLD           $0x10, Z15, Z11
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z2
+	VFMADD231PS.BCST 8(R15), Z11, Z3
+	VFMADD231PS.BCST 12(R15), Z11, Z4
+	VFMADD231PS.BCST 16(R15), Z11, Z5
+	VFMADD231PS.BCST 20(R15), Z11, Z6
+	VFMADD231PS.BCST 24(R15), Z11, Z7
+	VFMADD231PS.BCST 28(R15), Z11, Z8
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z15, Z8
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z12, Z11
-	VFMADD231PS.BCST (R13), Z11, Z1
-	VFMADD231PS.BCST 4(R13), Z11, Z2
-	VFMADD231PS.BCST 8(R13), Z11, Z3
-	VFMADD231PS.BCST 12(R13), Z11, Z4
-	VFMADD231PS.BCST 16(R13), Z11, Z5
-	VFMADD231PS.BCST 20(R13), Z11, Z6
-	VFMADD231PS.BCST 24(R13), Z11, Z7
-	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z2
+	VFMADD231PS.BCST 8(R15), Z11, Z3
+	VFMADD231PS.BCST 12(R15), Z11, Z4
+	VFMADD231PS.BCST 16(R15), Z11, Z5
+	VFMADD231PS.BCST 20(R15), Z11, Z6
+	VFMADD231PS.BCST 24(R15), Z11, Z7
+	VFMADD231PS.BCST 28(R15), Z11, Z8
 	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R13)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z12, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z12, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z12, Z8
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z10, Z11
-	VFMADD231PS.BCST (R13), Z11, Z1
-	VFMADD231PS.BCST 4(R13), Z11, Z2
-	VFMADD231PS.BCST 8(R13), Z11, Z3
-	VFMADD231PS.BCST 12(R13), Z11, Z4
-	VFMADD231PS.BCST 16(R13), Z11, Z5
-	VFMADD231PS.BCST 20(R13), Z11, Z6
-	VFMADD231PS.BCST 24(R13), Z11, Z7
-	VFMADD231PS.BCST 28(R13), Z11, Z8
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z2
+	VFMADD231PS.BCST 8(R15), Z11, Z3
+	VFMADD231PS.BCST 12(R15), Z11, Z4
+	VFMADD231PS.BCST 16(R15), Z11, Z5
+	VFMADD231PS.BCST 20(R15), Z11, Z6
+	VFMADD231PS.BCST 24(R15), Z11, Z7
+	VFMADD231PS.BCST 28(R15), Z11, Z8
 	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z10, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z10, Z8
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z13, Z10
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VFMADD231PS.BCST 28(R15), Z10, Z8
 	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R13)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z13, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z13, Z8
-	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z13, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z16, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VFMADD231PS.BCST 28(R15), Z10, Z8
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z16, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VFMADD231PS.BCST 28(R15), Z10, Z8
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z14, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z17, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VFMADD231PS.BCST 28(R15), Z10, Z8
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z17, Z8
+	LEAQ             (R15)(SI*2), R15
 	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R13), Z10, Z1
-	VFMADD231PS.BCST 4(R13), Z10, Z2
-	VFMADD231PS.BCST 8(R13), Z10, Z3
-	VFMADD231PS.BCST 12(R13), Z10, Z4
-	VFMADD231PS.BCST 16(R13), Z10, Z5
-	VFMADD231PS.BCST 20(R13), Z10, Z6
-	VFMADD231PS.BCST 24(R13), Z10, Z7
-	VFMADD231PS.BCST 28(R13), Z10, Z8
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z2
+	VFMADD231PS.BCST 8(R15), Z10, Z3
+	VFMADD231PS.BCST 12(R15), Z10, Z4
+	VFMADD231PS.BCST 16(R15), Z10, Z5
+	VFMADD231PS.BCST 20(R15), Z10, Z6
+	VFMADD231PS.BCST 24(R15), Z10, Z7
+	VFMADD231PS.BCST 28(R15), Z10, Z8
 	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R13)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R13)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R13)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R13)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R13)(SI*1), Z9, Z7
-	VFMADD231PS.BCST 28(R13)(SI*1), Z9, Z8
-	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	CMPQ             R8, k_len+32(FP)
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R15)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R15)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R15)(SI*1), Z9, Z8
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -32366,9 +38449,10 @@ group8ahead2:
 	VUNPCKLPD     Z3, Z1, Z9
 	VUNPCKHPD     Z3, Z1, Z1
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
@@ -32431,7 +38515,7 @@ group8ahead2:
 	VMAXPS        X3, X1, X3
 	ADDQ          SI, CX
 	VMOVUPS       X3, (BX)
-	ADDQ          $0x04, DI
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z5, Z1
@@ -32445,9 +38529,10 @@ group8ahead2:
 
 group8lanes4:
 	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(DI*4), CX
-	LEAQ          (BX)(DI*4), BX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X4
 	VMOVUPS       X5, (CX)
 	VMAXPS        X4, X5, X4
@@ -32510,27 +38595,1997 @@ group8lanes4:
 	VMAXPS        X4, X6, X4
 	ADDQ          SI, CX
 	VMOVUPS       X4, (BX)
-	ADDQ          $0x04, DI
-	CMPQ          DI, n+80(FP)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
 	JL            next
-	MOVQ          DI, CX
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
 	JL            group8lanes4
+	JMP           next
+
+	// 32 keys by 1 queries.
+double1:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double1ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead14:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z6, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z7, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R15), Z4, Z1
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y3
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z3, Z3
+	VMOVUPS          (R8)(AX*4), Y4
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z4, Z4
+	VMOVUPS          (R9)(AX*4), Y5
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z5, Z5
+	VMOVUPS          (R10)(AX*4), Y6
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(R11*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z5, Z5
+	VMOVUPS      (R8)(R11*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z8, Z8
+	VMOVUPS      (R9)(R11*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z9, Z9
+	VMOVUPS      (R10)(R11*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R15), Z5, Z2
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z6, Z5
+	VFMADD231PS.BCST (R15), Z5, Z2
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R15), Z5, Z2
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R15)(SI*1), Z4, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z7, Z4
+	VFMADD231PS.BCST (R15), Z4, Z2
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z4
+	VFMADD231PS.BCST (R15), Z4, Z2
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R15), Z4, Z2
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z4
+	VFMADD231PS.BCST (R15), Z4, Z2
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R15), Z4, Z2
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R15)(SI*1), Z3, Z2
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z4
+	VUNPCKLPS Z1, Z1, Z5
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z5, Z3, Z6
+	VUNPCKHPD Z5, Z3, Z3
+	VUNPCKLPD Z1, Z4, Z5
+	VUNPCKHPD Z1, Z4, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z2, Z4
+	VUNPCKHPS Z2, Z2, Z7
+	VUNPCKLPS Z2, Z2, Z8
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z8, Z4, Z9
+	VUNPCKHPD Z8, Z4, Z4
+	VUNPCKLPD Z2, Z7, Z8
+	VUNPCKHPD Z2, Z7, Z2
+
+double1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X7
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X7, X3, X7
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X7, X5, X7
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X7, X1, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X7, X4, X7
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X7, X2, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double1lanes0
+	JMP           double
+
+	// 32 keys by 2 queries.
+double2:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double2ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead14:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R15), Z6, Z1
+	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z3
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y5
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z5, Z5
+	VMOVUPS          (R8)(AX*4), Y6
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z6, Z6
+	VMOVUPS          (R9)(AX*4), Y7
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z7, Z7
+	VMOVUPS          (R10)(AX*4), Y8
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(R11*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z7, Z7
+	VMOVUPS      (R8)(R11*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z10, Z10
+	VMOVUPS      (R9)(R11*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z11, Z11
+	VMOVUPS      (R10)(R11*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R15), Z7, Z2
+	VFMADD231PS.BCST 4(R15), Z7, Z4
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST (R15), Z7, Z2
+	VFMADD231PS.BCST 4(R15), Z7, Z4
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R15), Z7, Z2
+	VFMADD231PS.BCST 4(R15), Z7, Z4
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z6
+	VFMADD231PS.BCST (R15), Z6, Z2
+	VFMADD231PS.BCST 4(R15), Z6, Z4
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z6
+	VFMADD231PS.BCST (R15), Z6, Z2
+	VFMADD231PS.BCST 4(R15), Z6, Z4
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (R15), Z6, Z2
+	VFMADD231PS.BCST 4(R15), Z6, Z4
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST (R15), Z6, Z2
+	VFMADD231PS.BCST 4(R15), Z6, Z4
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R15), Z6, Z2
+	VFMADD231PS.BCST 4(R15), Z6, Z4
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z4
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z5
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z6
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z6, Z5, Z7
+	VUNPCKHPD Z6, Z5, Z5
+	VUNPCKLPD Z3, Z1, Z6
+	VUNPCKHPD Z3, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z3
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z4, Z4, Z8
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z8, Z3, Z9
+	VUNPCKHPD Z8, Z3, Z3
+	VUNPCKLPD Z4, Z2, Z8
+	VUNPCKHPD Z4, Z2, Z2
+
+double2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X4
+	VMOVUPS       X7, (CX)
+	VMAXPS        X4, X7, X4
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X4, X5, X4
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X4, X6, X4
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X4, X1, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X4, X9, X4
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X4, X3, X4
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X4, X8, X4
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X4, X2, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X4, X10, X4
+	ADDQ          SI, CX
+	VMOVUPS       X4, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double2lanes0
+	JMP           double
+
+	// 32 keys by 3 queries.
+double3:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double3ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead14:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z3
+	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z3
+	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z3
+	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z15, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z3
+	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z5
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST 4(R15), Z8, Z3
+	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z5
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y7
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z7, Z7
+	VMOVUPS          (R8)(AX*4), Y8
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z8, Z8
+	VMOVUPS          (R9)(AX*4), Y9
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z9, Z9
+	VMOVUPS          (R10)(AX*4), Y10
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(R11*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z9, Z9
+	VMOVUPS      (R8)(R11*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z12, Z12
+	VMOVUPS      (R9)(R11*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z13, Z13
+	VMOVUPS      (R10)(R11*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R15), Z9, Z2
+	VFMADD231PS.BCST 4(R15), Z9, Z4
+	VFMADD231PS.BCST 8(R15), Z9, Z6
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST (R15), Z9, Z2
+	VFMADD231PS.BCST 4(R15), Z9, Z4
+	VFMADD231PS.BCST 8(R15), Z9, Z6
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R15), Z9, Z2
+	VFMADD231PS.BCST 4(R15), Z9, Z4
+	VFMADD231PS.BCST 8(R15), Z9, Z6
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z11, Z8
+	VFMADD231PS.BCST (R15), Z8, Z2
+	VFMADD231PS.BCST 4(R15), Z8, Z4
+	VFMADD231PS.BCST 8(R15), Z8, Z6
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z8
+	VFMADD231PS.BCST (R15), Z8, Z2
+	VFMADD231PS.BCST 4(R15), Z8, Z4
+	VFMADD231PS.BCST 8(R15), Z8, Z6
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z8
+	VFMADD231PS.BCST (R15), Z8, Z2
+	VFMADD231PS.BCST 4(R15), Z8, Z4
+	VFMADD231PS.BCST 8(R15), Z8, Z6
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z15, Z8
+	VFMADD231PS.BCST (R15), Z8, Z2
+	VFMADD231PS.BCST 4(R15), Z8, Z4
+	VFMADD231PS.BCST 8(R15), Z8, Z6
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R15), Z8, Z2
+	VFMADD231PS.BCST 4(R15), Z8, Z4
+	VFMADD231PS.BCST 8(R15), Z8, Z6
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z6
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z7
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z3, Z7, Z8
+	VUNPCKHPD Z3, Z7, Z3
+	VUNPCKLPD Z5, Z1, Z7
+	VUNPCKHPD Z5, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z5
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z6, Z6, Z4
+	VUNPCKHPS Z6, Z6, Z6
+	VUNPCKLPD Z4, Z5, Z9
+	VUNPCKHPD Z4, Z5, Z4
+	VUNPCKLPD Z6, Z2, Z5
+	VUNPCKHPD Z6, Z2, Z2
+
+double3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double3lanes0
+	JMP           double
+
+	// 32 keys by 4 queries.
+double4:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead2
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead6
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead10
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead10:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead12:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	ADDQ       $+128, CX
+	SUBQ       $+128, BX
+	JNZ        double4ahead14
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead14:
+	MOVQ         R14, R15
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z14, Z11, Z17
+	VUNPCKHPS        Z14, Z11, Z11
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z17, Z16
+	VUNPCKHPD        Z14, Z17, Z14
+	VUNPCKLPD        Z15, Z11, Z17
+	VUNPCKHPD        Z15, Z11, Z11
+	VSHUFF32X4       $0x88, Z16, Z12, Z15
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z14, Z10, Z12
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z17, Z13, Z10
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z11, Z9, Z13
+	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	VPSLLD           $0x10, Z15, Z11
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z11
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z11
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST 8(R15), Z10, Z5
+	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z16, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST 8(R15), Z10, Z5
+	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST 8(R15), Z10, Z5
+	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z17, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST 8(R15), Z10, Z5
+	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z7
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST 8(R15), Z10, Z5
+	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z7
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y9
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z9, Z9
+	VMOVUPS          (R8)(AX*4), Y10
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z10, Z10
+	VMOVUPS          (R9)(AX*4), Y11
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z11, Z11
+	VMOVUPS          (R10)(AX*4), Y12
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(R11*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z11, Z11
+	VMOVUPS      (R8)(R11*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z14, Z14
+	VMOVUPS      (R9)(R11*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z15, Z15
+	VMOVUPS      (R10)(R11*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z14, Z11, Z17
+	VUNPCKHPS        Z14, Z11, Z11
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z17, Z16
+	VUNPCKHPD        Z14, Z17, Z14
+	VUNPCKLPD        Z15, Z11, Z17
+	VUNPCKHPD        Z15, Z11, Z11
+	VSHUFF32X4       $0x88, Z16, Z12, Z15
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z14, Z10, Z12
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z17, Z13, Z10
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VSHUFF32X4       $0x88, Z11, Z9, Z13
+	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	VPSLLD           $0x10, Z15, Z11
+	VFMADD231PS.BCST (R15), Z11, Z2
+	VFMADD231PS.BCST 4(R15), Z11, Z4
+	VFMADD231PS.BCST 8(R15), Z11, Z6
+	VFMADD231PS.BCST 12(R15), Z11, Z8
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z12, Z11
+	VFMADD231PS.BCST (R15), Z11, Z2
+	VFMADD231PS.BCST 4(R15), Z11, Z4
+	VFMADD231PS.BCST 8(R15), Z11, Z6
+	VFMADD231PS.BCST 12(R15), Z11, Z8
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z10, Z11
+	VFMADD231PS.BCST (R15), Z11, Z2
+	VFMADD231PS.BCST 4(R15), Z11, Z4
+	VFMADD231PS.BCST 8(R15), Z11, Z6
+	VFMADD231PS.BCST 12(R15), Z11, Z8
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z13, Z10
+	VFMADD231PS.BCST (R15), Z10, Z2
+	VFMADD231PS.BCST 4(R15), Z10, Z4
+	VFMADD231PS.BCST 8(R15), Z10, Z6
+	VFMADD231PS.BCST 12(R15), Z10, Z8
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z16, Z10
+	VFMADD231PS.BCST (R15), Z10, Z2
+	VFMADD231PS.BCST 4(R15), Z10, Z4
+	VFMADD231PS.BCST 8(R15), Z10, Z6
+	VFMADD231PS.BCST 12(R15), Z10, Z8
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R15), Z10, Z2
+	VFMADD231PS.BCST 4(R15), Z10, Z4
+	VFMADD231PS.BCST 8(R15), Z10, Z6
+	VFMADD231PS.BCST 12(R15), Z10, Z8
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z17, Z10
+	VFMADD231PS.BCST (R15), Z10, Z2
+	VFMADD231PS.BCST 4(R15), Z10, Z4
+	VFMADD231PS.BCST 8(R15), Z10, Z6
+	VFMADD231PS.BCST 12(R15), Z10, Z8
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R15), Z10, Z2
+	VFMADD231PS.BCST 4(R15), Z10, Z4
+	VFMADD231PS.BCST 8(R15), Z10, Z6
+	VFMADD231PS.BCST 12(R15), Z10, Z8
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z8
+	LEAQ             (R15)(SI*2), R15
+	MOVQ             R15, R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              double4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z9
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPD Z3, Z9, Z7
+	VUNPCKHPD Z3, Z9, Z3
+	VUNPCKLPD Z5, Z1, Z9
+	VUNPCKHPD Z5, Z1, Z1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z2, Z5
+	VUNPCKHPS Z4, Z2, Z2
+	VUNPCKLPS Z8, Z6, Z4
+	VUNPCKHPS Z8, Z6, Z6
+	VUNPCKLPD Z4, Z5, Z8
+	VUNPCKHPD Z4, Z5, Z4
+	VUNPCKLPD Z6, Z2, Z5
+	VUNPCKHPD Z6, Z2, Z2
+
+double4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double4lanes0
+
+double:
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
 
 next:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
+	SUBQ CX, DI
 	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	SUBQ CX, R11
-	CMPQ DI, n+80(FP)
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
 	JL   group
+	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
-	LEAQ (R11)(AX*4), R11
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -32576,8 +40631,8 @@ TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-160
 	JE   dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
-	ADDQ $0x0000003f, CX
-	ANDQ $-64, CX
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
 	JMP  rows
@@ -32647,11 +40702,11 @@ linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1last
+	SUBQ    $0x04, R11
+	JL      linegroup1fewer
 	PCALIGN $0x40
 
-linegroup1two:
+linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z1
@@ -32659,29 +40714,45 @@ linegroup1two:
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z1
 	VPSLLD           $0x10, Z1, Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup1ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1two
+	SUBQ $0x04, R11
+	JGE  linegroup1turn
 
-linegroup1last:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
+linegroup1fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup1store
+
+linegroup1step:
 	VPMOVZXWD        (R9), Z1
 	VPSLLD           $0x10, Z1, Z1
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_base+0(FP), R9
@@ -32715,11 +40786,11 @@ linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2last
+	SUBQ    $0x04, R11
+	JL      linegroup2fewer
 	PCALIGN $0x40
 
-linegroup2two:
+linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z2
@@ -32728,31 +40799,49 @@ linegroup2two:
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z2
 	VPSLLD           $0x10, Z2, Z2
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup2ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2two
+	SUBQ $0x04, R11
+	JGE  linegroup2turn
 
-linegroup2last:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
+linegroup2fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup2store
+
+linegroup2step:
 	VPMOVZXWD        (R9), Z2
 	VPSLLD           $0x10, Z2, Z2
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup2step
 
 linegroup2store:
 	MOVQ    o_base+0(FP), R9
@@ -32792,11 +40881,11 @@ linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3last
+	SUBQ    $0x04, R11
+	JL      linegroup3fewer
 	PCALIGN $0x40
 
-linegroup3two:
+linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z3
@@ -32806,6 +40895,8 @@ linegroup3two:
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z3
 	VPSLLD           $0x10, Z3, Z3
 	VFMADD231PS.BCST (R10), Z3, Z0
@@ -32813,19 +40904,35 @@ linegroup3two:
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup3ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3two
+	SUBQ $0x04, R11
+	JGE  linegroup3turn
 
-linegroup3last:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
+linegroup3fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup3store
+
+linegroup3step:
 	VPMOVZXWD        (R9), Z3
 	VPSLLD           $0x10, Z3, Z3
 	VFMADD231PS.BCST (R10), Z3, Z0
@@ -32833,6 +40940,8 @@ linegroup3last:
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup3step
 
 linegroup3store:
 	MOVQ    o_base+0(FP), R9
@@ -32877,11 +40986,11 @@ linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4last
+	SUBQ    $0x04, R11
+	JL      linegroup4fewer
 	PCALIGN $0x40
 
-linegroup4two:
+linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z4
@@ -32892,6 +41001,8 @@ linegroup4two:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z4
 	VPSLLD           $0x10, Z4, Z4
 	VFMADD231PS.BCST (R10), Z4, Z0
@@ -32900,19 +41011,37 @@ linegroup4two:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup4ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4two
+	SUBQ $0x04, R11
+	JGE  linegroup4turn
 
-linegroup4last:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
+linegroup4fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup4store
+
+linegroup4step:
 	VPMOVZXWD        (R9), Z4
 	VPSLLD           $0x10, Z4, Z4
 	VFMADD231PS.BCST (R10), Z4, Z0
@@ -32921,6 +41050,8 @@ linegroup4last:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup4step
 
 linegroup4store:
 	MOVQ    o_base+0(FP), R9
@@ -32970,11 +41101,11 @@ linegroup5zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup5last
+	SUBQ    $0x04, R11
+	JL      linegroup5fewer
 	PCALIGN $0x40
 
-linegroup5two:
+linegroup5turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z5
@@ -32986,6 +41117,8 @@ linegroup5two:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z5
 	VPSLLD           $0x10, Z5, Z5
 	VFMADD231PS.BCST (R10), Z5, Z0
@@ -32995,19 +41128,39 @@ linegroup5two:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup5ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup5ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup5two
+	SUBQ $0x04, R11
+	JGE  linegroup5turn
 
-linegroup5last:
-	ADDQ             $0x02, R11
-	JZ               linegroup5store
+linegroup5fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup5store
+
+linegroup5step:
 	VPMOVZXWD        (R9), Z5
 	VPSLLD           $0x10, Z5, Z5
 	VFMADD231PS.BCST (R10), Z5, Z0
@@ -33017,6 +41170,8 @@ linegroup5last:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup5step
 
 linegroup5store:
 	MOVQ    o_base+0(FP), R9
@@ -33071,11 +41226,11 @@ linegroup6zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup6last
+	SUBQ    $0x04, R11
+	JL      linegroup6fewer
 	PCALIGN $0x40
 
-linegroup6two:
+linegroup6turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z6
@@ -33088,6 +41243,8 @@ linegroup6two:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z6
 	VPSLLD           $0x10, Z6, Z6
 	VFMADD231PS.BCST (R10), Z6, Z0
@@ -33098,19 +41255,41 @@ linegroup6two:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup6ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup6ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup6two
+	SUBQ $0x04, R11
+	JGE  linegroup6turn
 
-linegroup6last:
-	ADDQ             $0x02, R11
-	JZ               linegroup6store
+linegroup6fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup6store
+
+linegroup6step:
 	VPMOVZXWD        (R9), Z6
 	VPSLLD           $0x10, Z6, Z6
 	VFMADD231PS.BCST (R10), Z6, Z0
@@ -33121,6 +41300,8 @@ linegroup6last:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup6step
 
 linegroup6store:
 	MOVQ    o_base+0(FP), R9
@@ -33180,11 +41361,11 @@ linegroup7zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup7last
+	SUBQ    $0x04, R11
+	JL      linegroup7fewer
 	PCALIGN $0x40
 
-linegroup7two:
+linegroup7turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z7
@@ -33198,6 +41379,8 @@ linegroup7two:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z7
 	VPSLLD           $0x10, Z7, Z7
 	VFMADD231PS.BCST (R10), Z7, Z0
@@ -33209,19 +41392,43 @@ linegroup7two:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup7ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup7ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup7two
+	SUBQ $0x04, R11
+	JGE  linegroup7turn
 
-linegroup7last:
-	ADDQ             $0x02, R11
-	JZ               linegroup7store
+linegroup7fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup7store
+
+linegroup7step:
 	VPMOVZXWD        (R9), Z7
 	VPSLLD           $0x10, Z7, Z7
 	VFMADD231PS.BCST (R10), Z7, Z0
@@ -33233,6 +41440,8 @@ linegroup7last:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup7step
 
 linegroup7store:
 	MOVQ    o_base+0(FP), R9
@@ -33297,11 +41506,11 @@ linegroup8zero:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup8last
+	SUBQ    $0x04, R11
+	JL      linegroup8fewer
 	PCALIGN $0x40
 
-linegroup8two:
+linegroup8turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVZXWD        (R9), Z8
@@ -33316,6 +41525,8 @@ linegroup8two:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
 	VPMOVZXWD        (R9), Z8
 	VPSLLD           $0x10, Z8, Z8
 	VFMADD231PS.BCST (R10), Z8, Z0
@@ -33328,19 +41539,45 @@ linegroup8two:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+64, CX
-	SUBQ             $+64, BX
+	VPMOVZXWD        (R9), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVZXWD        (R9), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
 	JNZ              linegroup8ahead
 	ADDQ             next_cap+144(FP), CX
 	MOVQ             next_len+136(FP), BX
 
 linegroup8ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup8two
+	SUBQ $0x04, R11
+	JGE  linegroup8turn
 
-linegroup8last:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+linegroup8fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup8store
+
+linegroup8step:
 	VPMOVZXWD        (R9), Z8
 	VPSLLD           $0x10, Z8, Z8
 	VFMADD231PS.BCST (R10), Z8, Z0
@@ -33353,6 +41590,8 @@ linegroup8last:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup8step
 
 linegroup8store:
 	MOVQ    o_base+0(FP), R9
@@ -33408,17 +41647,17 @@ done:
 TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-200
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, lsc+80(FP)
-	MOVQ far+192(FP), BX
+	MOVQ far+192(FP), DX
 	MOVQ d+136(FP), CX
-	XORQ DX, DX
+	XORQ BX, BX
 	CMPQ CX, AX
 	JE   dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
-	MOVQ AX, DX
-	SUBQ CX, DX
+	MOVQ AX, BX
+	SUBQ CX, BX
 	JMP  rows
 
 dense:
@@ -33426,15 +41665,17 @@ dense:
 
 rows:
 	MOVQ CX, next_len+176(FP)
-	MOVQ DX, next_cap+184(FP)
-	MOVQ max_len+152(FP), DI
-	SHLQ $0x02, DI
-	MOVQ k_base+24(FP), R9
+	MOVQ BX, next_cap+184(FP)
+	MOVQ max_len+152(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
-	LEAQ (R10)(AX*1), R11
-	LEAQ (R11)(AX*1), R12
 	SHLQ $0x02, AX
-	LEAQ (AX)(AX*2), R13
+	LEAQ (AX)(AX*2), R11
+	LEAQ (R11)(AX*2), R12
+	LEAQ (R12)(AX*2), R13
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
@@ -33444,27 +41685,40 @@ tile:
 	JE    done
 	MOVQ  m+128(FP), CX
 	SUBQ  $0x10, CX
-	MOVQ  DI, DX
-	IMULQ CX, DX
-	ADDQ  DX, s_base+0(FP)
-	MOVQ  AX, DX
-	SARQ  $0x02, DX
-	IMULQ CX, DX
-	ADDQ  DX, R9
-	ADDQ  DX, R10
-	ADDQ  DX, R11
-	ADDQ  DX, R12
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	SHLQ  $0x02, CX
 	ADDQ  CX, scales_base+56(FP)
 	MOVQ  $+16, m+128(FP)
 
 whole:
-	XORQ R8, R8
+	MOVQ $+0, s_len+8(FP)
+
+	// Twice 16 keys, if all queries are one group of few.
+	CMPQ m+128(FP), $0x20
+	JL   group
+	MOVQ n+120(FP), CX
+	CMPQ CX, $0x01
+	JE   double1
+	CMPQ CX, $0x02
+	JE   double2
+	CMPQ CX, $0x03
+	JE   double3
+	CMPQ CX, $0x04
+	JE   double4
 
 	// A group of queries, the largest there is code for.
 group:
 	MOVQ n+120(FP), CX
-	SUBQ R8, CX
+	SUBQ s_len+8(FP), CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -33482,72 +41736,75 @@ group:
 
 	// 16 keys by 1 queries.
 	VXORPS  Z0, Z0, Z0
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group1step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group1ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group1ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group1ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group1ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group1ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group1ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group1ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group1ahead3:
-	VMOVUPS      (CX), Z1
-	VMOVUPS      (R9), X2
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z2, Z2
-	VMOVUPS      (R10), X3
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
-	VMOVUPS      (R11), X4
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z4, Z4
-	VMOVUPS      (R12), X5
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z5, Z5
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z1
+	VMOVUPS      (DI), X2
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z2, Z2
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z2, Z2
+	VMOVUPS      (R8), X3
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z3, Z3
+	VMOVUPS      (R9), X4
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z4, Z4
+	VMOVUPS      (R10), X5
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z3, Z2, Z6
@@ -33567,8 +41824,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z1, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z5, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33577,8 +41834,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z5, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z1, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z3, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33588,8 +41845,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z1, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z3, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33598,8 +41855,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z1, Z3, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z6, Z3
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
@@ -33609,8 +41866,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z1, Z3, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z6, Z3
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
@@ -33619,8 +41876,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z6, Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z1, Z3, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z2, Z3
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
@@ -33630,8 +41887,8 @@ group1ahead3:
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z1, Z3, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z2, Z3
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
@@ -33640,20 +41897,21 @@ group1ahead3:
 	VPSRAD           $0x18, Z2, Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS           Z1, Z2, Z2
-	VFMADD231PS.BCST (R14)(DI*1), Z2, Z0
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group1scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group1scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group1step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -33667,78 +41925,79 @@ group1scale:
 	VUNPCKHPD Z0, Z2, Z0
 
 group1lanes0:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group1lanes0
 	JMP           next
 
@@ -33746,72 +42005,75 @@ group1lanes0:
 group2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group2step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group2ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group2ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group2ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group2ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group2ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group2ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group2ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group2ahead3:
-	VMOVUPS      (CX), Z2
-	VMOVUPS      (R9), X3
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z3, Z3
-	VMOVUPS      (R10), X4
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z4, Z4
-	VMOVUPS      (R11), X5
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z5, Z5
-	VMOVUPS      (R12), X6
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z6, Z6
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z2
+	VMOVUPS      (DI), X3
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8), X4
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z4, Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z4, Z3, Z7
@@ -33832,9 +42094,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z2, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z6, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -33844,9 +42106,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z2, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z4, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -33857,9 +42119,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z2, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z4, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -33869,9 +42131,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z2, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z7, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33882,9 +42144,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z2, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z7, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33894,9 +42156,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z7, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z2, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z3, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33907,9 +42169,9 @@ group2ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z2, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z3, Z4
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
@@ -33919,21 +42181,22 @@ group2ahead3:
 	VPSRAD           $0x18, Z3, Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z2, Z3, Z3
-	VFMADD231PS.BCST (R14)(DI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z3, Z1
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group2scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group2scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group2step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -33947,78 +42210,79 @@ group2scale:
 	VUNPCKHPD Z1, Z0, Z0
 
 group2lanes0:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X1
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X1
 	VMOVUPS       X4, (CX)
 	VMAXPS        X1, X4, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X1, X2, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X1, X3, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X1, X0, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X1, X5, X1
-	ADDQ          DI, CX
-	VMOVUPS       X1, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group2lanes0
 	JMP           next
 
@@ -34027,72 +42291,75 @@ group3:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group3step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group3ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group3ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group3ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group3ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group3ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group3ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group3ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group3ahead3:
-	VMOVUPS      (CX), Z3
-	VMOVUPS      (R9), X4
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z4, Z4
-	VMOVUPS      (R10), X5
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z5, Z5
-	VMOVUPS      (R11), X6
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z6, Z6
-	VMOVUPS      (R12), X7
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z7, Z7
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z3
+	VMOVUPS      (DI), X4
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8), X5
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
+	VMOVUPS      (R9), X6
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
+	VMOVUPS      (R10), X7
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z5, Z4, Z8
@@ -34114,10 +42381,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z7, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34128,10 +42395,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z7, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z5, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34143,10 +42410,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z5, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34157,10 +42424,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z3, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z8, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -34172,10 +42439,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z3, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z8, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -34186,10 +42453,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z8, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z3, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z4, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -34201,10 +42468,10 @@ group3ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z3, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z4, Z5
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
@@ -34215,22 +42482,23 @@ group3ahead3:
 	VPSRAD           $0x18, Z4, Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST (R14)(DI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z4, Z2
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group3scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group3scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group3step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -34244,78 +42512,79 @@ group3scale:
 	VUNPCKHPD Z2, Z0, Z0
 
 group3lanes0:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group3lanes0
 	JMP           next
 
@@ -34325,72 +42594,75 @@ group4:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group4step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group4ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group4ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group4ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group4ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group4ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group4ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group4ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group4ahead3:
-	VMOVUPS      (CX), Z4
-	VMOVUPS      (R9), X5
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z5, Z5
-	VMOVUPS      (R10), X6
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z6, Z6
-	VMOVUPS      (R11), X7
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z7, Z7
-	VMOVUPS      (R12), X8
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z8, Z8
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z4
+	VMOVUPS      (DI), X5
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8), X6
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z6, Z5, Z9
@@ -34413,11 +42685,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z8, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34429,11 +42701,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z8, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z6, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34446,11 +42718,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z6, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34462,11 +42734,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z4, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z9, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34479,11 +42751,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z4, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z9, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34495,11 +42767,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z9, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z4, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z5, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34512,11 +42784,11 @@ group4ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z4, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z5, Z6
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
@@ -34528,23 +42800,24 @@ group4ahead3:
 	VPSRAD           $0x18, Z5, Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14)(DI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z5, Z3
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group4scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group4scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group4step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -34558,78 +42831,79 @@ group4scale:
 	VUNPCKHPD Z2, Z0, Z0
 
 group4lanes0:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
 	VMAXPS        X2, X4, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group4lanes0
 	JMP           next
 
@@ -34640,72 +42914,75 @@ group5:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group5step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group5ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group5ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group5ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group5ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group5ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group5ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group5ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group5ahead3:
-	VMOVUPS      (CX), Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z7, Z7
-	VMOVUPS      (R11), X8
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z8, Z8
-	VMOVUPS      (R12), X9
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z9, Z9
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z5
+	VMOVUPS      (DI), X6
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z7, Z6, Z10
@@ -34729,12 +43006,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z9, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -34747,12 +43024,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z9, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z7, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -34766,12 +43043,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z7, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -34784,12 +43061,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z5, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z10, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34803,12 +43080,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z5, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z10, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34821,12 +43098,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z10, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z5, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z6, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34840,12 +43117,12 @@ group5ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z5, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z6, Z7
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
@@ -34858,24 +43135,25 @@ group5ahead3:
 	VPSRAD           $0x18, Z6, Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z5, Z6, Z6
-	VFMADD231PS.BCST (R14)(DI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z6, Z4
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group5scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group5scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group5step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -34887,73 +43165,74 @@ group5scale:
 	VUNPCKHPD     Z1, Z5, Z1
 	VUNPCKLPD     Z2, Z0, Z5
 	VUNPCKHPD     Z2, Z0, Z0
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X5, (CX)
 	VMAXPS        X2, X5, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z5, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z5, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X6
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z5, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z4, Z4, Z0
@@ -34966,78 +43245,79 @@ group5scale:
 	VUNPCKHPD Z3, Z1, Z1
 
 group5lanes4:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X3
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
-	VMOVUPS       X3, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group5lanes4
 	JMP           next
 
@@ -35049,72 +43329,75 @@ group6:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group6step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group6ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group6ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group6ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group6ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group6ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group6ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group6ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group6ahead3:
-	VMOVUPS      (CX), Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z8, Z8
-	VMOVUPS      (R11), X9
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z9, Z9
-	VMOVUPS      (R12), X10
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z10, Z10
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z6
+	VMOVUPS      (DI), X7
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8), X8
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z8, Z7, Z11
@@ -35139,13 +43422,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z10, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35159,13 +43442,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z10, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z8, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35180,13 +43463,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z8, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35200,13 +43483,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z6, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z11, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -35221,13 +43504,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z6, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z11, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -35241,13 +43524,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z11, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z6, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z7, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -35262,13 +43545,13 @@ group6ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z6, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z7, Z8
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
@@ -35282,25 +43565,26 @@ group6ahead3:
 	VPSRAD           $0x18, Z7, Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14)(DI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z7, Z5
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group6scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group6scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group6step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -35312,73 +43596,74 @@ group6scale:
 	VUNPCKHPD     Z1, Z6, Z1
 	VUNPCKLPD     Z2, Z0, Z6
 	VUNPCKHPD     Z2, Z0, Z0
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X6, (CX)
 	VMAXPS        X2, X6, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z6, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z6, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X7
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z6, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -35391,78 +43676,79 @@ group6scale:
 	VUNPCKHPD Z3, Z1, Z1
 
 group6lanes4:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X3
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
-	VMOVUPS       X3, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group6lanes4
 	JMP           next
 
@@ -35475,72 +43761,75 @@ group7:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group7step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group7ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group7ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group7ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group7ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group7ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group7ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group7ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group7ahead3:
-	VMOVUPS      (CX), Z7
-	VMOVUPS      (R9), X8
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z8, Z8
-	VMOVUPS      (R10), X9
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z9, Z9
-	VMOVUPS      (R11), X10
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z10, Z10
-	VMOVUPS      (R12), X11
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z11, Z11
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z7
+	VMOVUPS      (DI), X8
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8), X9
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9), X10
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z9, Z8, Z12
@@ -35566,14 +43855,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z11, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -35588,14 +43877,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z11, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z9, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -35611,14 +43900,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z9, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -35633,14 +43922,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z7, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z12, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35656,14 +43945,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z7, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z12, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35678,14 +43967,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z12, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z7, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z8, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35701,14 +43990,14 @@ group7ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z7, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z8, Z9
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
@@ -35723,26 +44012,27 @@ group7ahead3:
 	VPSRAD           $0x18, Z8, Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z7, Z8, Z8
-	VFMADD231PS.BCST (R14)(DI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z8, Z6
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group7scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group7scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group7step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -35754,73 +44044,74 @@ group7scale:
 	VUNPCKHPD     Z1, Z7, Z1
 	VUNPCKLPD     Z2, Z0, Z7
 	VUNPCKHPD     Z2, Z0, Z0
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X7, (CX)
 	VMAXPS        X2, X7, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z7, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z7, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X8
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z7, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -35833,78 +44124,79 @@ group7scale:
 	VUNPCKHPD Z3, Z1, Z1
 
 group7lanes4:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X3
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
-	VMOVUPS       X3, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group7lanes4
 	JMP           next
 
@@ -35918,72 +44210,75 @@ group8:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	MOVQ    q_base+96(FP), CX
-	LEAQ    (CX)(R8*4), R14
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
 	MOVQ    d+136(FP), CX
-	LEAQ    (R9)(CX*1), CX
+	LEAQ    (DI)(CX*1), CX
 	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), DX
-	MOVQ    next_len+176(FP), SI
-	MOVQ    scales_base+56(FP), CX
-	MOVQ    group+88(FP), R15
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
 	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
 	PCALIGN $0x40
 
 group8step:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group8ahead0
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group8ahead0:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group8ahead1
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group8ahead1:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group8ahead2
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group8ahead2:
-	PREFETCHT0 (DX)
-	PREFETCHT1 (DX)(BX*1)
-	ADDQ       $+64, DX
-	SUBQ       $+64, SI
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
 	JNZ        group8ahead3
-	ADDQ       next_cap+184(FP), DX
-	MOVQ       next_len+176(FP), SI
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
 
 group8ahead3:
-	VMOVUPS      (CX), Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z10, Z10
-	VMOVUPS      (R11), X11
-	VINSERTF32X4 $0x01, (R11)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R11)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R11)(R13*1), Z11, Z11
-	VMOVUPS      (R12), X12
-	VINSERTF32X4 $0x01, (R12)(AX*1), Z12, Z12
-	VINSERTF32X4 $0x02, (R12)(AX*2), Z12, Z12
-	VINSERTF32X4 $0x03, (R12)(R13*1), Z12, Z12
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z8
+	VMOVUPS      (DI), X9
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8), X10
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9), X11
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10), X12
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z12, Z12
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS        Z10, Z9, Z13
@@ -36010,15 +44305,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z12, Z11
 	VPSRAD           $0x18, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
@@ -36034,15 +44329,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z12, Z11
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z10, Z11
 	VPSRAD           $0x18, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
@@ -36059,15 +44354,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14)(DI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z11, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z10, Z11
 	VPSRAD           $0x18, Z11, Z11
 	VCVTDQ2PS        Z11, Z11
@@ -36083,15 +44378,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z8, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z13, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -36108,15 +44403,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z8, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z13, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -36132,15 +44427,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z13, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z8, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x18, Z9, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -36157,15 +44452,15 @@ group8ahead3:
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z8, Z10, Z10
-	VFMADD231PS.BCST (R14)(DI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z10, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z10, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
 	VPSLLD           $0x08, Z9, Z10
 	VPSRAD           $0x18, Z10, Z10
 	VCVTDQ2PS        Z10, Z10
@@ -36181,27 +44476,28 @@ group8ahead3:
 	VPSRAD           $0x18, Z9, Z9
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14)(DI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(DI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(DI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(DI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(DI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(DI*1), Z9, Z6
-	VFMADD231PS.BCST 28(R14)(DI*1), Z9, Z7
-	LEAQ             (R14)(DI*2), R14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	ADDQ             $0x10, R11
-	ADDQ             $0x10, R12
-	SUBQ             $0x10, scales_len+64(FP)
+	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group8scale
-	ADDQ             lsc+80(FP), CX
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
 	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_len+64(FP)
+	MOVQ             R15, scales_cap+72(FP)
 
 group8scale:
-	CMPQ R9, k_len+32(FP)
+	CMPQ DI, k_len+32(FP)
 	JNE  group8step
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -36213,73 +44509,74 @@ group8scale:
 	VUNPCKHPD     Z1, Z8, Z1
 	VUNPCKLPD     Z2, Z0, Z8
 	VUNPCKHPD     Z2, Z0, Z0
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X2
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X8, (CX)
 	VMAXPS        X2, X8, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z3, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z8, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z3, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z8, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X9
 	VMOVUPS       X9, (CX)
 	VMAXPS        X2, X9, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z3, X3
 	VMOVUPS       X3, (CX)
 	VMAXPS        X2, X3, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z8, X1
 	VMOVUPS       X1, (CX)
 	VMAXPS        X2, X1, X2
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X0
 	VMOVUPS       X0, (CX)
 	VMAXPS        X2, X0, X2
-	ADDQ          DI, CX
-	VMOVUPS       X2, (DX)
-	ADDQ          $0x04, R8
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z0
@@ -36292,93 +44589,2229 @@ group8scale:
 	VUNPCKHPD Z3, Z1, Z1
 
 group8lanes4:
-	MOVQ          max_base+144(FP), DX
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
-	LEAQ          (CX)(R8*4), CX
-	LEAQ          (DX)(R8*4), DX
-	VMOVUPS       (DX), X3
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
 	VMOVUPS       X4, (CX)
 	VMAXPS        X3, X4, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X0, (CX)
 	VMAXPS        X3, X0, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X2, (CX)
 	VMAXPS        X3, X2, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VMOVUPS       X1, (CX)
 	VMAXPS        X3, X1, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x01, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x02, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z4, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z0, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z2, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
+	ADDQ          SI, CX
 	VEXTRACTF32X4 $0x03, Z1, X5
 	VMOVUPS       X5, (CX)
 	VMAXPS        X3, X5, X3
-	ADDQ          DI, CX
-	VMOVUPS       X3, (DX)
-	ADDQ          $0x04, R8
-	CMPQ          R8, n+120(FP)
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
 	JL            next
-	MOVQ          R8, CX
 	SHLQ          $0x02, CX
-	CMPQ          CX, DI
+	CMPQ          CX, SI
 	JL            group8lanes4
+	JMP           next
+
+	// 32 keys by 1 queries.
+double1:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (DI)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
+	PCALIGN $0x40
+
+double1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead0
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead1
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead2
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead3
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead3:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead4
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead5
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead5:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead6
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double1ahead7
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double1ahead7:
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z2
+	VMOVUPS      (DI), X3
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z3, Z3
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z3, Z3
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8), X4
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z4, Z4
+	VMOVUPS      (R9), X5
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z5, Z5
+	VMOVUPS      (R10), X6
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      64(R15), Z5
+	VMOVUPS      (DI)(AX*4), X8
+	VINSERTF32X4 $0x01, (DI)(R12*1), Z8, Z8
+	VINSERTF32X4 $0x02, (DI)(R11*2), Z8, Z8
+	VINSERTF32X4 $0x03, (DI)(R13*1), Z8, Z8
+	VMOVUPS      (R8)(AX*4), X9
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(R11*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R13*1), Z9, Z9
+	VMOVUPS      (R9)(AX*4), X10
+	VINSERTF32X4 $0x01, (R9)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(R11*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z10, Z10
+	VMOVUPS      (R10)(AX*4), X11
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(R11*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z8, Z12
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VPSLLD           $0x18, Z6, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z2, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VPSLLD           $0x18, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z5, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VPSLLD           $0x10, Z6, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z2, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VPSLLD           $0x10, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z5, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z6, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z2, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VPSLLD           $0x08, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z5, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z2, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VPSRAD           $0x18, Z11, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z5, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z4, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z2, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VPSLLD           $0x18, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z5, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VPSLLD           $0x10, Z4, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z2, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VPSLLD           $0x10, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z5, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z4, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z2, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VPSLLD           $0x08, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z5, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VPSRAD           $0x18, Z9, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x18, Z12, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VPSLLD           $0x10, Z12, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z7, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x08, Z12, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSRAD           $0x18, Z7, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VPSRAD           $0x18, Z12, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x18, Z8, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VPSLLD           $0x10, Z8, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z3, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z2, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VPSLLD           $0x08, Z8, Z4
+	VPSRAD           $0x18, Z4, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z5, Z4, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSRAD           $0x18, Z3, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS           Z2, Z3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	VPSRAD           $0x18, Z8, Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS           Z5, Z2, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double1scale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
+
+double1scale:
+	CMPQ DI, k_len+32(FP)
+	JNE  double1step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z2
+	VUNPCKHPS Z0, Z0, Z3
+	VUNPCKLPS Z0, Z0, Z4
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z4, Z2, Z5
+	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPD Z0, Z3, Z4
+	VUNPCKHPD Z0, Z3, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z6
+	VUNPCKLPS Z1, Z1, Z7
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z7, Z3, Z8
+	VUNPCKHPD Z7, Z3, Z3
+	VUNPCKLPD Z1, Z6, Z7
+	VUNPCKHPD Z1, Z6, Z1
+
+double1lanes0:
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X6, X0, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double1lanes0
+	JMP           double
+
+	// 32 keys by 2 queries.
+double2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (DI)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
+	PCALIGN $0x40
+
+double2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead0
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead1
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead2
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead3
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead3:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead4
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead5
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead5:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead6
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double2ahead7
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double2ahead7:
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z4
+	VMOVUPS      (DI), X5
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8), X6
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      64(R15), Z7
+	VMOVUPS      (DI)(AX*4), X10
+	VINSERTF32X4 $0x01, (DI)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x02, (DI)(R11*2), Z10, Z10
+	VINSERTF32X4 $0x03, (DI)(R13*1), Z10, Z10
+	VMOVUPS      (R8)(AX*4), X11
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R8)(R11*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R8)(R13*1), Z11, Z11
+	VMOVUPS      (R9)(AX*4), X12
+	VINSERTF32X4 $0x01, (R9)(R12*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R9)(R11*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z12, Z12
+	VMOVUPS      (R10)(AX*4), X13
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R10)(R11*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z10, Z14
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z10, Z14
+	VUNPCKHPD        Z12, Z10, Z10
+	VPSLLD           $0x18, Z8, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z4, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VPSLLD           $0x18, Z13, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z7, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	VPSLLD           $0x10, Z8, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z4, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VPSLLD           $0x10, Z13, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z7, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z8, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z4, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VPSLLD           $0x08, Z13, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z7, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z4, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VPSRAD           $0x18, Z13, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z6, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z4, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VPSLLD           $0x18, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VPSLLD           $0x10, Z6, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z4, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VPSLLD           $0x10, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z6, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z4, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VPSLLD           $0x08, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VPSRAD           $0x18, Z11, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VPSLLD           $0x18, Z14, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPSLLD           $0x10, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VPSLLD           $0x10, Z14, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z9, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VPSLLD           $0x08, Z14, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPSRAD           $0x18, Z9, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VPSRAD           $0x18, Z14, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VPSLLD           $0x18, Z10, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPSLLD           $0x10, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VPSLLD           $0x10, Z10, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z4, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VPSLLD           $0x08, Z10, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z3
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z4, Z5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VPSRAD           $0x18, Z10, Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS           Z7, Z4, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double2scale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
+
+double2scale:
+	CMPQ DI, k_len+32(FP)
+	JNE  double2step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z4
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z5
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z5, Z4, Z6
+	VUNPCKHPD Z5, Z4, Z4
+	VUNPCKLPD Z2, Z0, Z5
+	VUNPCKHPD Z2, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z2
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z7
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z7, Z2, Z8
+	VUNPCKHPD Z7, Z2, Z2
+	VUNPCKLPD Z3, Z1, Z7
+	VUNPCKHPD Z3, Z1, Z1
+
+double2lanes0:
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double2lanes0
+	JMP           double
+
+	// 32 keys by 3 queries.
+double3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (DI)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
+	PCALIGN $0x40
+
+double3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead0
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead1
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead2
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead3
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead3:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead4
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead5
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead5:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead6
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double3ahead7
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double3ahead7:
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z6
+	VMOVUPS      (DI), X7
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8), X8
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      64(R15), Z9
+	VMOVUPS      (DI)(AX*4), X12
+	VINSERTF32X4 $0x01, (DI)(R12*1), Z12, Z12
+	VINSERTF32X4 $0x02, (DI)(R11*2), Z12, Z12
+	VINSERTF32X4 $0x03, (DI)(R13*1), Z12, Z12
+	VMOVUPS      (R8)(AX*4), X13
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R8)(R11*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R8)(R13*1), Z13, Z13
+	VMOVUPS      (R9)(AX*4), X14
+	VINSERTF32X4 $0x01, (R9)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(R11*2), Z14, Z14
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z14, Z14
+	VMOVUPS      (R10)(AX*4), X15
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R10)(R11*2), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z12, Z16
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z12, Z16
+	VUNPCKHPD        Z14, Z12, Z12
+	VPSLLD           $0x18, Z10, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z6, Z14, Z14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z4
+	VPSLLD           $0x18, Z15, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z9, Z14, Z14
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z3
+	VFMADD231PS.BCST 8(R14), Z14, Z5
+	VPSLLD           $0x10, Z10, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z6, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z4
+	VPSLLD           $0x10, Z15, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z9, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z10, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z6, Z14, Z14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z4
+	VPSLLD           $0x08, Z15, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z9, Z14, Z14
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z3
+	VFMADD231PS.BCST 8(R14), Z14, Z5
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z6, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VPSRAD           $0x18, Z15, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z8, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z6, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VPSLLD           $0x18, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VPSLLD           $0x10, Z8, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z6, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VPSLLD           $0x10, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z8, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z6, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VPSLLD           $0x08, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
+	VPSRAD           $0x18, Z13, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z4
+	VPSLLD           $0x18, Z16, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPSLLD           $0x10, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
+	VPSLLD           $0x10, Z16, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z4
+	VPSLLD           $0x08, Z16, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPSRAD           $0x18, Z11, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
+	VPSRAD           $0x18, Z16, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z4
+	VPSLLD           $0x18, Z12, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPSLLD           $0x10, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
+	VPSLLD           $0x10, Z12, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z4
+	VPSLLD           $0x08, Z12, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z3
+	VFMADD231PS.BCST 8(R14), Z8, Z5
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z6, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z4
+	VPSRAD           $0x18, Z12, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z9, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double3scale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
+
+double3scale:
+	CMPQ DI, k_len+32(FP)
+	JNE  double3step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z6
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z2, Z6, Z7
+	VUNPCKHPD Z2, Z6, Z2
+	VUNPCKLPD Z4, Z0, Z6
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z8
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double3lanes0:
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double3lanes0
+	JMP           double
+
+	// 32 keys by 4 queries.
+double4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+96(FP), R14
+	MOVQ    d+136(FP), CX
+	LEAQ    (DI)(CX*1), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+168(FP), CX
+	MOVQ    next_len+176(FP), BX
+	MOVQ    scales_base+56(FP), R15
+	MOVQ    R15, scales_len+64(FP)
+	MOVQ    group+88(FP), R15
+	MOVQ    R15, scales_cap+72(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead0
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead1
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead1:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead2
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead2:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead3
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead3:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead4
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead5
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead5:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead6
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead6:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	ADDQ       $+64, CX
+	SUBQ       $+64, BX
+	JNZ        double4ahead7
+	ADDQ       next_cap+184(FP), CX
+	MOVQ       next_len+176(FP), BX
+
+double4ahead7:
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      (R15), Z8
+	VMOVUPS      (DI), X9
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8), X10
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9), X11
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10), X12
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	MOVQ         scales_len+64(FP), R15
+	VMOVUPS      64(R15), Z11
+	VMOVUPS      (DI)(AX*4), X14
+	VINSERTF32X4 $0x01, (DI)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x02, (DI)(R11*2), Z14, Z14
+	VINSERTF32X4 $0x03, (DI)(R13*1), Z14, Z14
+	VMOVUPS      (R8)(AX*4), X15
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R8)(R11*2), Z15, Z15
+	VINSERTF32X4 $0x03, (R8)(R13*1), Z15, Z15
+	VMOVUPS      (R9)(AX*4), X16
+	VINSERTF32X4 $0x01, (R9)(R12*1), Z16, Z16
+	VINSERTF32X4 $0x02, (R9)(R11*2), Z16, Z16
+	VINSERTF32X4 $0x03, (R9)(R13*1), Z16, Z16
+	VMOVUPS      (R10)(AX*4), X17
+	VINSERTF32X4 $0x01, (R10)(R12*1), Z17, Z17
+	VINSERTF32X4 $0x02, (R10)(R11*2), Z17, Z17
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z17, Z17
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z15, Z14, Z18
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPS        Z17, Z16, Z15
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPD        Z15, Z18, Z17
+	VUNPCKHPD        Z15, Z18, Z15
+	VUNPCKLPD        Z16, Z14, Z18
+	VUNPCKHPD        Z16, Z14, Z14
+	VPSLLD           $0x18, Z12, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z8, Z16, Z16
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VFMADD231PS.BCST 8(R14), Z16, Z4
+	VFMADD231PS.BCST 12(R14), Z16, Z6
+	VPSLLD           $0x18, Z17, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z11, Z16, Z16
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z3
+	VFMADD231PS.BCST 8(R14), Z16, Z5
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VPSLLD           $0x10, Z12, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z8, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z6
+	VPSLLD           $0x10, Z17, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z11, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z12, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z8, Z16, Z16
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VFMADD231PS.BCST 8(R14), Z16, Z4
+	VFMADD231PS.BCST 12(R14), Z16, Z6
+	VPSLLD           $0x08, Z17, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z11, Z16, Z16
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z3
+	VFMADD231PS.BCST 8(R14), Z16, Z5
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z6
+	VPSRAD           $0x18, Z17, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z10, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST 8(R14), Z12, Z4
+	VFMADD231PS.BCST 12(R14), Z12, Z6
+	VPSLLD           $0x18, Z15, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	VFMADD231PS.BCST 8(R14), Z12, Z5
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VPSLLD           $0x10, Z10, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z6
+	VPSLLD           $0x10, Z15, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z10, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VFMADD231PS.BCST 8(R14), Z12, Z4
+	VFMADD231PS.BCST 12(R14), Z12, Z6
+	VPSLLD           $0x08, Z15, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VFMADD231PS.BCST 4(R14), Z12, Z3
+	VFMADD231PS.BCST 8(R14), Z12, Z5
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z6
+	VPSRAD           $0x18, Z15, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VFMADD231PS.BCST 12(R14), Z10, Z6
+	VPSLLD           $0x18, Z18, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPSLLD           $0x10, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z6
+	VPSLLD           $0x10, Z18, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VFMADD231PS.BCST 12(R14), Z10, Z6
+	VPSLLD           $0x08, Z18, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPSRAD           $0x18, Z13, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z6
+	VPSRAD           $0x18, Z18, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x18, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VFMADD231PS.BCST 12(R14), Z10, Z6
+	VPSLLD           $0x18, Z14, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPSLLD           $0x10, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z6
+	VPSLLD           $0x10, Z14, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x08, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z4
+	VFMADD231PS.BCST 12(R14), Z10, Z6
+	VPSLLD           $0x08, Z14, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z6
+	VPSRAD           $0x18, Z14, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z11, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x10, DI
+	ADDQ             $0x10, R8
+	ADDQ             $0x10, R9
+	ADDQ             $0x10, R10
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double4scale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
+
+double4scale:
+	CMPQ DI, k_len+32(FP)
+	JNE  double4step
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z8
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z6, Z4, Z2
+	VUNPCKHPS Z6, Z4, Z4
+	VUNPCKLPD Z2, Z8, Z6
+	VUNPCKHPD Z2, Z8, Z2
+	VUNPCKLPD Z4, Z0, Z8
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z7
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double4lanes0:
+	MOVQ          max_base+144(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+120(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double4lanes0
+
+double:
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+168(FP)
+	ADDQ $0x40, scales_base+56(FP)
+	SUBQ $0x10, m+128(FP)
 
 next:
 	MOVQ d+136(FP), CX
+	SUBQ CX, DI
+	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	SUBQ CX, R11
-	SUBQ CX, R12
-	CMPQ R8, n+120(FP)
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+120(FP)
 	JL   group
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
-	LEAQ (R11)(AX*4), R11
-	LEAQ (R12)(AX*4), R12
-	MOVQ DI, CX
+	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
 	LEAQ (AX)(AX*1), CX
@@ -36403,8 +46836,8 @@ TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-200
 	JE   dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
-	ADDQ $0x0000001f, CX
-	ANDQ $-32, CX
+	ADDQ $0x0000003f, CX
+	ANDQ $-64, CX
 	MOVQ AX, BX
 	SUBQ CX, BX
 	JMP  rows
@@ -36480,50 +46913,65 @@ linegroup1zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup1last
+	SUBQ    $0x04, R11
+	JL      linegroup1fewer
 	PCALIGN $0x40
 
-linegroup1two:
+linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
-	VBROADCASTSS     (R15), Z2
-	VMULPS           Z2, Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
-	VBROADCASTSS     (R15), Z2
-	VMULPS           Z2, Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup1ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup1ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup1two
+	SUBQ $0x04, R11
+	JGE  linegroup1turn
 
-linegroup1last:
-	ADDQ             $0x02, R11
-	JZ               linegroup1store
+linegroup1fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup1store
+
+linegroup1step:
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
-	VBROADCASTSS     (R15), Z2
-	VMULPS           Z2, Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup1step
 
 linegroup1store:
 	MOVQ    o_base+0(FP), R9
@@ -36558,17 +47006,16 @@ linegroup2zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup2last
+	SUBQ    $0x04, R11
+	JL      linegroup2fewer
 	PCALIGN $0x40
 
-linegroup2two:
+linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
-	VBROADCASTSS     (R15), Z3
-	VMULPS           Z3, Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
@@ -36576,35 +47023,53 @@ linegroup2two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
-	VBROADCASTSS     (R15), Z3
-	VMULPS           Z3, Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup2ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup2ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup2two
+	SUBQ $0x04, R11
+	JGE  linegroup2turn
 
-linegroup2last:
-	ADDQ             $0x02, R11
-	JZ               linegroup2store
+linegroup2fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup2store
+
+linegroup2step:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
-	VBROADCASTSS     (R15), Z3
-	VMULPS           Z3, Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup2step
 
 linegroup2store:
 	MOVQ    o_base+0(FP), R9
@@ -36645,17 +47110,16 @@ linegroup3zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup3last
+	SUBQ    $0x04, R11
+	JL      linegroup3fewer
 	PCALIGN $0x40
 
-linegroup3two:
+linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
-	VBROADCASTSS     (R15), Z4
-	VMULPS           Z4, Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
@@ -36664,37 +47128,57 @@ linegroup3two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
-	VBROADCASTSS     (R15), Z4
-	VMULPS           Z4, Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup3ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup3ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup3two
+	SUBQ $0x04, R11
+	JGE  linegroup3turn
 
-linegroup3last:
-	ADDQ             $0x02, R11
-	JZ               linegroup3store
+linegroup3fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup3store
+
+linegroup3step:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
-	VBROADCASTSS     (R15), Z4
-	VMULPS           Z4, Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup3step
 
 linegroup3store:
 	MOVQ    o_base+0(FP), R9
@@ -36740,17 +47224,16 @@ linegroup4zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup4last
+	SUBQ    $0x04, R11
+	JL      linegroup4fewer
 	PCALIGN $0x40
 
-linegroup4two:
+linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
-	VBROADCASTSS     (R15), Z5
-	VMULPS           Z5, Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -36760,8 +47243,7 @@ linegroup4two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
-	VBROADCASTSS     (R15), Z5
-	VMULPS           Z5, Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -36769,23 +47251,44 @@ linegroup4two:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup4ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup4ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup4two
+	SUBQ $0x04, R11
+	JGE  linegroup4turn
 
-linegroup4last:
-	ADDQ             $0x02, R11
-	JZ               linegroup4store
+linegroup4fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup4store
+
+linegroup4step:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
-	VBROADCASTSS     (R15), Z5
-	VMULPS           Z5, Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
@@ -36793,6 +47296,8 @@ linegroup4last:
 	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup4step
 
 linegroup4store:
 	MOVQ    o_base+0(FP), R9
@@ -36843,17 +47348,16 @@ linegroup5zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup5last
+	SUBQ    $0x04, R11
+	JL      linegroup5fewer
 	PCALIGN $0x40
 
-linegroup5two:
+linegroup5turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
-	VBROADCASTSS     (R15), Z6
-	VMULPS           Z6, Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -36864,8 +47368,7 @@ linegroup5two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
-	VBROADCASTSS     (R15), Z6
-	VMULPS           Z6, Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -36874,23 +47377,46 @@ linegroup5two:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup5ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup5ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup5two
+	SUBQ $0x04, R11
+	JGE  linegroup5turn
 
-linegroup5last:
-	ADDQ             $0x02, R11
-	JZ               linegroup5store
+linegroup5fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup5store
+
+linegroup5step:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
-	VBROADCASTSS     (R15), Z6
-	VMULPS           Z6, Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
@@ -36899,6 +47425,8 @@ linegroup5last:
 	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup5step
 
 linegroup5store:
 	MOVQ    o_base+0(FP), R9
@@ -36954,17 +47482,16 @@ linegroup6zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup6last
+	SUBQ    $0x04, R11
+	JL      linegroup6fewer
 	PCALIGN $0x40
 
-linegroup6two:
+linegroup6turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
-	VBROADCASTSS     (R15), Z7
-	VMULPS           Z7, Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -36976,8 +47503,7 @@ linegroup6two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
-	VBROADCASTSS     (R15), Z7
-	VMULPS           Z7, Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -36987,23 +47513,48 @@ linegroup6two:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup6ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup6ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup6two
+	SUBQ $0x04, R11
+	JGE  linegroup6turn
 
-linegroup6last:
-	ADDQ             $0x02, R11
-	JZ               linegroup6store
+linegroup6fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup6store
+
+linegroup6step:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
-	VBROADCASTSS     (R15), Z7
-	VMULPS           Z7, Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
@@ -37013,6 +47564,8 @@ linegroup6last:
 	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup6step
 
 linegroup6store:
 	MOVQ    o_base+0(FP), R9
@@ -37073,17 +47626,16 @@ linegroup7zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup7last
+	SUBQ    $0x04, R11
+	JL      linegroup7fewer
 	PCALIGN $0x40
 
-linegroup7two:
+linegroup7turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
-	VBROADCASTSS     (R15), Z8
-	VMULPS           Z8, Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -37096,8 +47648,7 @@ linegroup7two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
-	VBROADCASTSS     (R15), Z8
-	VMULPS           Z8, Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -37108,23 +47659,50 @@ linegroup7two:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup7ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup7ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup7two
+	SUBQ $0x04, R11
+	JGE  linegroup7turn
 
-linegroup7last:
-	ADDQ             $0x02, R11
-	JZ               linegroup7store
+linegroup7fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup7store
+
+linegroup7step:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
-	VBROADCASTSS     (R15), Z8
-	VMULPS           Z8, Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
@@ -37135,6 +47713,8 @@ linegroup7last:
 	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup7step
 
 linegroup7store:
 	MOVQ    o_base+0(FP), R9
@@ -37200,17 +47780,16 @@ linegroup8zero:
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    scales_len+72(FP), R15
 	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup8last
+	SUBQ    $0x04, R11
+	JL      linegroup8fewer
 	PCALIGN $0x40
 
-linegroup8two:
+linegroup8turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
-	VBROADCASTSS     (R15), Z9
-	VMULPS           Z9, Z8, Z8
+	VMULPS.BCST      (R15), Z8, Z8
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -37224,8 +47803,7 @@ linegroup8two:
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
-	VBROADCASTSS     (R15), Z9
-	VMULPS           Z9, Z8, Z8
+	VMULPS.BCST      (R15), Z8, Z8
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -37237,23 +47815,52 @@ linegroup8two:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	ADDQ             $+32, CX
-	SUBQ             $+32, BX
+	VPMOVSXBD        (R9), Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS.BCST      (R15), Z8, Z8
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	VPMOVSXBD        (R9), Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS.BCST      (R15), Z8, Z8
+	ADDQ             lsc+88(FP), R15
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+64, CX
+	SUBQ             $+64, BX
 	JNZ              linegroup8ahead
 	ADDQ             next_cap+184(FP), CX
 	MOVQ             next_len+176(FP), BX
 
 linegroup8ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup8two
+	SUBQ $0x04, R11
+	JGE  linegroup8turn
 
-linegroup8last:
-	ADDQ             $0x02, R11
-	JZ               linegroup8store
+linegroup8fewer:
+	ADDQ $0x04, R11
+	JZ   linegroup8store
+
+linegroup8step:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
-	VBROADCASTSS     (R15), Z9
-	VMULPS           Z9, Z8, Z8
+	VMULPS.BCST      (R15), Z8, Z8
 	ADDQ             lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
@@ -37265,6 +47872,8 @@ linegroup8last:
 	VFMADD231PS.BCST 28(R10), Z8, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup8step
 
 linegroup8store:
 	MOVQ    o_base+0(FP), R9

@@ -23,8 +23,8 @@ func (avx2) stripTile() tileShape { return tileShape{6, 2} }
 
 // fewRows: with the two vectors of a tile's 16 keys 8 accumulators, which leave
 // room for a transpose.
-func (avx2) fewRows() int    { return 4 }
-func (avx2) fewColumns() int { return 4 }
+func (avx2) fewRows() int  { return 4 }
+func (avx2) fewWords() int { return 4 }
 
 func (avx2) vector(c *build.Context) reg.VecVirtual { return c.YMM() }
 
@@ -34,6 +34,14 @@ func (avx2) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
 	a := c.YMM()
 	c.VBROADCASTSS(m, a)
 	c.VFMADD231PS(b, a, acc)
+}
+
+func (avx2) mulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
+	a := c.YMM()
+	c.VBROADCASTSS(m, a)
+	for _, x := range v {
+		c.VMULPS(a, x, x)
+	}
 }
 
 func (avx2) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
@@ -145,15 +153,19 @@ func (avx2) halvesOrder(g *gen) operand.Op {
 	return g.repeated("halves", 0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a)
 }
 
-func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual) {
-	lower, upper = c.YMM(), c.YMM()
-	c.VPSHUFB(order, x, x)
-	c.VPERMQ(operand.Imm(0xd8), x, x)
-	c.VCVTPH2PS(x.AsX(), lower)
-	high := c.XMM()
-	c.VEXTRACTI128(operand.Imm(1), x, high)
-	c.VCVTPH2PS(high, upper)
-	return lower, upper
+func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn {
+	return []fewColumn{func() reg.VecVirtual {
+		lower := c.YMM()
+		c.VPSHUFB(order, x, x)
+		c.VPERMQ(operand.Imm(0xd8), x, x)
+		c.VCVTPH2PS(x.AsX(), lower)
+		return lower
+	}, func() reg.VecVirtual {
+		high, upper := c.XMM(), c.YMM()
+		c.VEXTRACTI128(operand.Imm(1), x, high)
+		c.VCVTPH2PS(high, upper)
+		return upper
+	}}
 }
 
 func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {

@@ -22,8 +22,8 @@ func (avx512) tiles() []tileShape { return []tileShape{{1, 12}, {2, 8}, {3, 8}, 
 func (avx512) stripTile() tileShape { return tileShape{3, 8} }
 
 // fewRows: as many as a panel of 8 lanes has.
-func (avx512) fewRows() int    { return 8 }
-func (avx512) fewColumns() int { return 8 }
+func (avx512) fewRows() int  { return 8 }
+func (avx512) fewWords() int { return 8 }
 
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
@@ -32,6 +32,12 @@ func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
 // fmaBroadcast takes the number as the instruction's memory operand.
 func (avx512) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
 	c.VFMADD231PS_BCST(m, b, acc)
+}
+
+func (avx512) mulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
+	for _, x := range v {
+		c.VMULPS_BCST(m, x, x)
+	}
 }
 
 func (avx512) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
@@ -123,12 +129,12 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 // keyColumns loads 8 columns of two rows into each vector: the fewest loads, which
 // the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
 // rows; the quarters are exchanged with those of the other 8 rows.
-func (avx512) keyColumns(g *gen, row func(i int) operand.Mem, _ int) []reg.VecVirtual {
+func (avx512) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
 		rows := g.vectorsOf(4)
 		for x := range rows {
-			loadFirst(g.Context, row(first+x), rows[x], rows[x].AsY())
-			g.VINSERTF64X4(operand.Imm(1), row(first+4+x), rows[x], rows[x])
+			loadFirst(g.Context, row(16*v+first+x), rows[x], rows[x].AsY())
+			g.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
 		}
 		return g.transpose4(rows)
 	}
@@ -150,14 +156,18 @@ func (avx512) halvesOrder(g *gen) operand.Op {
 	return g.atHand(g.repeated("halves", words...))
 }
 
-func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual) {
-	lower, upper = c.ZMM(), c.ZMM()
-	c.VPERMW(x, order, x)
-	c.VCVTPH2PS(x.AsY(), lower)
-	high := c.YMM()
-	c.VEXTRACTI64X4(operand.Imm(1), x, high)
-	c.VCVTPH2PS(high, upper)
-	return lower, upper
+func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn {
+	return []fewColumn{func() reg.VecVirtual {
+		lower := c.ZMM()
+		c.VPERMW(x, order, x)
+		c.VCVTPH2PS(x.AsY(), lower)
+		return lower
+	}, func() reg.VecVirtual {
+		high, upper := c.YMM(), c.ZMM()
+		c.VEXTRACTI64X4(operand.Imm(1), x, high)
+		c.VCVTPH2PS(high, upper)
+		return upper
+	}}
 }
 
 func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {

@@ -111,6 +111,13 @@ func (g *gen) memory(c gotypes.Component) operand.Mem {
 	return b.Addr
 }
 
+// move copies a number in memory.
+func (g *gen) move(from, to operand.Mem) {
+	x := g.GP64()
+	g.MOVQ(from, x)
+	g.MOVQ(x, to)
+}
+
 // advance adds a number of bytes to pointers.
 func (g *gen) advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {

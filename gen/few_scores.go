@@ -20,17 +20,20 @@ import (
 // 16, some of them a second time, with the same result. Steps divide the columns of a
 // narrow type.
 //
-// General registers in the inner loop: rows 0-3 of K, 4 and 12 times its stride,
-// q̂ twice, its stride, the prefetch (3), perhaps scales; around it lane: 14 of 15. The
-// scores, the rows left and the end of row 0 are in memory, in the place of
-// arguments: s, m and the length of k.
+// Up to 4 queries on one vector of keys are no more chains than an FMA takes cycles, and
+// what comes late is late for good: where a vector has 16 keys, a tile has two.
+//
+// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its
+// stride (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. In memory,
+// in the place of arguments, are the scores (s), the first query of the group at hand
+// (its length), the rows left (m) and the end of row 0 (the length of k).
 func (g *gen) fewScores(k element) {
 	g.function(fewScoresFunction(k))
 	f := &fewScorer{gen: g, ld4: g.strideOf("ldk", k),
-		s: g.memory(g.Param("s").Base()), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
+		s: g.memory(g.Param("s").Base()), lane: g.memory(g.Param("s").Len()), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
 	f.words = g.newFewWords(k)
 	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*lineBytes)
-	f.w, f.lane = g.sliceLen("max"), g.GP64()
+	f.w = g.sliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
 	f.k[0] = g.slice("k")
 	for i := 1; i < 4; i++ {
@@ -38,9 +41,15 @@ func (g *gen) fewScores(k element) {
 		g.LEAQ(indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
-	f.ld12 = g.GP64()
-	g.LEAQ(indexed(f.ld4, f.ld4, 2), f.ld12)
+	f.odd[0] = f.ld4
+	for i := 1; i < 2*f.most(); i++ {
+		f.odd[i] = g.GP64()
+		g.LEAQ(indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
+	}
 	f.q, f.qx = g.GP64(), g.GP64()
+	if f.together() {
+		f.qx = f.q
+	}
 	f.tiles()
 }
 
@@ -53,15 +62,33 @@ type fewScorer struct {
 	words    *fewWords
 	prefetch *prefetch
 
-	s         operand.Mem      // scores of the tile
-	w         reg.GPVirtual    // their row in bytes, which is also q̂'s
-	k         [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
-	ld4, ld12 reg.GPVirtual    // 4 and 12 rows of K, in bytes
-	q, qx     reg.GPVirtual    // q̂ at the step at hand, and within it
-	lane      reg.GPVirtual    // first query of the group at hand
-	left      operand.Mem      // keys, from the tile on
-	end       operand.Mem      // where k[0] is after the last whole step
+	s     operand.Mem      // scores of the tile
+	w     reg.GPVirtual    // their row in bytes, which is also q̂'s
+	k     [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
+	ld4   reg.GPVirtual    // 4 rows of K, in bytes
+	odd   [4]reg.GPVirtual // 1, 3, 5 and 7 times that
+	q, qx reg.GPVirtual    // q̂ at the step at hand, and within it
+	lane  operand.Mem      // first query of the group at hand
+	left  operand.Mem      // keys, from the tile on
+	end   operand.Mem      // where k[0] is after the last whole step
 }
+
+// together tells whether the vectors of keys go through a step together, for which
+// there are registers, or one after the other. On Zen 4 the latter is a tenth
+// faster for bfloat16, the former a twentieth for binary16; int8 has no other register
+// for q̂.
+func (f *fewScorer) together() bool { return f.evex() && f.words.element != bf16s }
+
+// most is the largest number of times that a tile has 16 keys.
+func (f *fewScorer) most() int {
+	if f.lanes() == fewKeys {
+		return 2
+	}
+	return 1
+}
+
+// fewDoubled is the largest number of queries whose tiles have the most keys.
+const fewDoubled = 4
 
 // tiles emits the loop over the tiles, and in it that over groups of queries.
 func (f *fewScorer) tiles() {
@@ -86,7 +113,18 @@ func (f *fewScorer) tiles() {
 	f.words.back(back)
 	f.MOVQ(operand.I32(fewKeys), f.left)
 	f.Label("whole")
-	f.XORQ(f.lane, f.lane)
+	f.MOVQ(operand.I32(0), f.lane)
+
+	if f.most() > 1 {
+		f.Comment("Twice 16 keys, if all queries are one group of few.")
+		f.CMPQ(f.left, operand.Imm(2*fewKeys))
+		f.JL(operand.LabelRef("group"))
+		n := f.num("n")
+		for size := 1; size <= fewDoubled; size++ {
+			f.CMPQ(n, operand.Imm(uint64(size)))
+			f.JE(operand.LabelRef(fewDouble(size)))
+		}
+	}
 
 	f.Comment("A group of queries, the largest there is code for.")
 	f.Label("group")
@@ -97,7 +135,14 @@ func (f *fewScorer) tiles() {
 		f.JGE(operand.LabelRef(fewGroup(size)))
 	}
 	for size := 1; size <= f.fewRows(); size++ {
-		f.group(size)
+		f.group(fewGroup(size), size, 1)
+	}
+	if f.most() > 1 {
+		for size := 1; size <= fewDoubled; size++ {
+			f.group(fewDouble(size), size, 2)
+		}
+		f.Label("double")
+		f.forward()
 	}
 
 	f.Label("next")
@@ -106,40 +151,50 @@ func (f *fewScorer) tiles() {
 	for i := 1; i < 4; i++ {
 		f.SUBQ(d, f.k[i])
 	}
-	f.CMPQ(f.lane, f.argument("n"))
+	lane := f.GP64()
+	f.MOVQ(f.lane, lane)
+	f.CMPQ(lane, f.argument("n"))
 	f.JL(operand.LabelRef("group"))
-	for i := range f.k {
-		f.LEAQ(indexed(f.k[i], f.ld4, 4), f.k[i])
-	}
-	f.MOVQ(f.w, d)
-	f.SHLQ(operand.Imm(4), d)
-	f.ADDQ(d, f.s)
-	f.LEAQ(indexed(f.ld4, f.ld4, 1), d)
-	f.ADDQ(d, d)
-	f.ADDQ(d, f.prefetch.base)
-	f.words.forward()
-	f.SUBQ(operand.Imm(fewKeys), f.left)
+	f.forward()
 	f.JMP(operand.LabelRef("tile"))
 	f.Label("done")
 	f.ret()
 }
 
+// forward goes on by 16 keys.
+func (f *fewScorer) forward() {
+	for i := range f.k {
+		f.LEAQ(indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	bytes := f.GP64()
+	f.MOVQ(f.w, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	f.ADDQ(bytes, f.s)
+	f.LEAQ(indexed(f.ld4, f.ld4, 1), bytes)
+	f.ADDQ(bytes, bytes)
+	f.ADDQ(bytes, f.prefetch.base)
+	f.words.forward()
+	f.SUBQ(operand.Imm(fewKeys), f.left)
+}
+
 func fewGroup(size int) string { return fmt.Sprintf("group%d", size) }
 
-// group emits a tile for a number of queries, from lane on.
-func (f *fewScorer) group(size int) {
-	name := fewGroup(size)
-	f.Commentf("16 keys by %d queries.", size)
+func fewDouble(size int) string { return fmt.Sprintf("double%d", size) }
+
+// group emits a tile for a number of queries, from lane on, and some times 16 keys.
+func (f *fewScorer) group(name string, size, times int) {
+	f.Commentf("%d keys by %d queries.", times*fewKeys, size)
 	f.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
-		acc[i] = f.vectorsOf(fewKeys / f.lanes())
+		acc[i] = f.vectorsOf(times * fewKeys / f.lanes())
 		for _, v := range acc[i] {
 			f.zero(f.Context, v)
 		}
 	}
-	q := f.slice("q")
-	f.LEAQ(indexed(q, f.lane, 4), f.q)
+	f.MOVQ(f.lane, f.q)
+	f.SHLQ(operand.Imm(2), f.q)
+	f.ADDQ(f.memory(f.Param("q").Base()), f.q)
 	end := f.num("d")
 	if f.words.element == float32s {
 		f.ANDQ(operand.I32(-f.words.columns()), end)
@@ -150,41 +205,41 @@ func (f *fewScorer) group(size int) {
 	f.words.start()
 	f.align()
 	f.Label(name + "step")
-	f.step(acc, name)
+	f.step(acc, name, times)
 	f.CMPQ(f.k[0], f.end)
 	f.JNE(operand.LabelRef(name + "step"))
 	if f.words.element == float32s {
 		f.rest(acc, name)
 	}
-	f.store(acc, name)
-	f.JMP(operand.LabelRef("next"))
+	next := "next"
+	if times > 1 {
+		next = "double"
+	}
+	f.store(acc, name, next)
+	f.JMP(operand.LabelRef(next))
 }
 
-// linesAtOnce is how many lines are prefetched at once: a line for a word of the
-// tile, but no more than 64 columns of a row, so that a row of 64 takes as many as it
-// has.
+// linesAtOnce is how many lines are prefetched at once, as many as 64 columns of a row
+// have: rows with gaps between them are prefetched in these.
 func (f *fewScorer) linesAtOnce() int { return 1 << f.words.element.shift() }
 
 // step emits some columns.
-func (f *fewScorer) step(acc [][]reg.VecVirtual, name string) {
-	for x := 0; x < f.words.n; x += f.linesAtOnce() {
+func (f *fewScorer) step(acc [][]reg.VecVirtual, name string, times int) {
+	for x := 0; x < f.words.n*times; x += f.linesAtOnce() {
 		for i := range f.linesAtOnce() {
 			f.prefetch.line(i)
 		}
 		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
 	}
-	for v := range acc[0] {
-		f.MOVQ(f.q, f.qx)
-		x := 0
-		f.words.each(f.row(0), v, func(t reg.VecVirtual) {
-			f.fma(acc, v, t, f.column(x))
-			if x%2 == 1 {
-				f.LEAQ(indexed(f.qx, f.w, 2), f.qx)
-			}
-			x++
-		})
+	f.eachColumn(acc, 0, func(_ string, x int, products func(q operand.Mem)) {
+		products(f.column(x))
+		if x%2 == 1 {
+			f.LEAQ(indexed(f.qx, f.w, 2), f.qx)
+		}
+	})
+	if f.qx != f.q {
+		f.MOVQ(f.qx, f.q)
 	}
-	f.MOVQ(f.qx, f.q)
 	for i := range f.k {
 		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
 	}
@@ -203,11 +258,12 @@ func (f *fewScorer) column(x int) operand.Mem {
 func (f *fewScorer) row(disp int) func(i int) operand.Mem {
 	return func(i int) operand.Mem {
 		m := at(f.k[i%4], disp)
-		switch i / 4 {
-		case 1, 2:
-			m.Index, m.Scale = f.ld4, uint8(i/4)
-		case 3:
-			m.Index, m.Scale = f.ld12, 1
+		if i /= 4; i > 0 {
+			m.Scale = 1
+			for i%2 == 0 {
+				i, m.Scale = i/2, m.Scale*2
+			}
+			m.Index = f.odd[i/2]
 		}
 		return m
 	}
@@ -221,32 +277,57 @@ func (f *fewScorer) fma(acc [][]reg.VecVirtual, v int, column reg.VecVirtual, q 
 	}
 }
 
+// eachColumn emits the loads of a step, disp bytes from the one at hand, and calls do for
+// every column with what emits its products.
+func (f *fewScorer) eachColumn(acc [][]reg.VecVirtual, disp int, do func(name string, x int, products func(q operand.Mem))) {
+	groups := [][]int{{0}, {1}}[:len(acc[0])]
+	if f.together() && len(groups) > 1 {
+		groups = [][]int{{0, 1}}
+	}
+	for _, vectors := range groups {
+		if f.qx != f.q {
+			f.MOVQ(f.q, f.qx)
+		}
+		columns := make([][]fewColumn, len(vectors))
+		for i, v := range vectors {
+			columns[i] = f.words.load(f.row(disp), v)
+		}
+		for x := range f.words.columns() {
+			do(fmt.Sprintf("%d%d", vectors[0], x), x, func(q operand.Mem) {
+				for i, v := range vectors {
+					f.fma(acc, v, columns[i][x](), q)
+				}
+			})
+		}
+	}
+}
+
 // rest emits the columns that a step does not divide: the last step's are loaded,
 // and the first of them left out.
 func (f *fewScorer) rest(acc [][]reg.VecVirtual, name string) {
-	left, columns := f.num("d"), f.words.columns()
-	f.ANDQ(operand.Imm(uint64(columns-1)), left)
+	left := f.num("d")
+	f.ANDQ(operand.Imm(uint64(f.words.columns()-1)), left)
 	f.JZ(operand.LabelRef(name + "store"))
 	for i := range f.k {
 		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
 	}
-	for v := range acc[0] {
-		f.MOVQ(f.q, f.qx)
-		for x, t := range f.keyColumns(f.gen, f.row(-4*columns), v)[1:] {
-			skip := fmt.Sprintf("%sskip%d%d", name, v, x)
-			f.CMPQ(left, operand.Imm(uint64(columns-1-x)))
-			f.JL(operand.LabelRef(skip))
-			f.fma(acc, v, t, at(f.qx, 0))
-			f.ADDQ(f.w, f.qx)
-			f.Label(skip)
+	f.eachColumn(acc, -4*f.words.n, func(column string, x int, products func(q operand.Mem)) {
+		if x == 0 {
+			return
 		}
-	}
+		skip := name + "skip" + column
+		f.CMPQ(left, operand.Imm(uint64(f.words.columns()-x)))
+		f.JL(operand.LabelRef(skip))
+		products(at(f.qx, 0))
+		f.ADDQ(f.w, f.qx)
+		f.Label(skip)
+	})
 	f.Label(name + "store")
 }
 
 // store emits the way of a tile's scores to the panel, 4 lanes at a time. The
 // lanes behind the last query repeat it, those behind its 4 repeat these.
-func (f *fewScorer) store(acc [][]reg.VecVirtual, name string) {
+func (f *fewScorer) store(acc [][]reg.VecVirtual, name, next string) {
 	for first := 0; first < len(acc); first += 4 {
 		lanes := fmt.Sprintf("%slanes%d", name, first)
 		t := make([][]reg.VecVirtual, len(acc[0]))
@@ -263,10 +344,10 @@ func (f *fewScorer) store(acc [][]reg.VecVirtual, name string) {
 		if first+4 < len(acc) {
 			continue
 		}
-		f.CMPQ(f.lane, f.argument("n"))
-		f.JL(operand.LabelRef("next"))
 		end := f.GP64()
 		f.MOVQ(f.lane, end)
+		f.CMPQ(end, f.argument("n"))
+		f.JL(operand.LabelRef(next))
 		f.SHLQ(operand.Imm(2), end)
 		f.CMPQ(end, f.w)
 		f.JL(operand.LabelRef(lanes))
@@ -275,10 +356,11 @@ func (f *fewScorer) store(acc [][]reg.VecVirtual, name string) {
 
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
 func (f *fewScorer) storeLanes(t [][]reg.VecVirtual) {
-	s, p, max := f.GP64(), f.slice("max"), f.XMM()
+	s, p, lane, max := f.GP64(), f.slice("max"), f.GP64(), f.XMM()
+	f.MOVQ(f.lane, lane)
 	f.MOVQ(f.s, s)
-	f.LEAQ(indexed(s, f.lane, 4), s)
-	f.LEAQ(indexed(p, f.lane, 4), p)
+	f.LEAQ(indexed(s, lane, 4), s)
+	f.LEAQ(indexed(p, lane, 4), p)
 	f.VMOVUPS(at(p, 0), max)
 	for v := range t {
 		for q := range f.lanes() / 4 {

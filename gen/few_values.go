@@ -25,7 +25,7 @@ import (
 func (g *gen) fewValues(v element) {
 	g.function(fewValuesFunction(v))
 	f := &fewValuer{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 2*fewKeys<<v.shift())
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.turn()*fewKeys<<v.shift())
 	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -109,10 +109,8 @@ func (f *fewValuer) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 // to those of the next one.
 func (f *fewValuer) startScales() {
 	if f.element == int8s {
-		at := f.GP64()
-		f.MOVQ(f.scales, at)
-		f.MOVQ(at, f.scale)
-		f.startGroup()
+		f.move(f.scales, f.scale)
+		f.move(f.perScale, f.ofScale)
 	}
 }
 
@@ -121,14 +119,8 @@ func (f *fewValuer) nextScales() {
 		f.SUBQ(operand.Imm(fewKeys), f.ofScale)
 		f.JNZ(operand.LabelRef("line"))
 		f.ADDQ(operand.Imm(4), f.scale)
-		f.startGroup()
+		f.move(f.perScale, f.ofScale)
 	}
-}
-
-func (f *fewValuer) startGroup() {
-	group := f.GP64()
-	f.MOVQ(f.perScale, group)
-	f.MOVQ(group, f.ofScale)
 }
 
 // A fewStrip is a number of columns that are done at once.
@@ -227,11 +219,12 @@ func (f *fewValuer) group(s fewStrip, size int) {
 		f.MOVQ(f.scale, f.sj)
 	}
 	f.MOVQ(f.keys, f.steps)
-	f.SUBQ(operand.Imm(2), f.steps)
-	f.JL(operand.LabelRef(name + "last"))
+	turn := f.turn()
+	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	f.JL(operand.LabelRef(name + "fewer"))
 	f.align()
-	f.Label(name + "two")
-	for i := range 2 {
+	f.Label(name + "turn")
+	for i := range turn {
 		if s.name == "line" {
 			f.prefetch.line(i)
 		}
@@ -240,16 +233,28 @@ func (f *fewValuer) group(s fewStrip, size int) {
 	if s.name == "line" {
 		f.prefetch.advance(name + "ahead")
 	}
-	f.SUBQ(operand.Imm(2), f.steps)
-	f.JGE(operand.LabelRef(name + "two"))
-	f.Label(name + "last")
-	f.ADDQ(operand.Imm(2), f.steps)
+	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	f.JGE(operand.LabelRef(name + "turn"))
+	f.Label(name + "fewer")
+	f.ADDQ(operand.Imm(uint64(turn)), f.steps)
 	f.JZ(operand.LabelRef(name + "store"))
+	f.Label(name + "step")
 	f.step(s, acc)
+	f.DECQ(f.steps)
+	f.JNZ(operand.LabelRef(name + "step"))
 	f.Label(name + "store")
 	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
 	f.ADDQ(operand.Imm(uint64(size)), f.lane)
 	f.JMP(operand.LabelRef(s.name + "next"))
+}
+
+// turn is the number of steps in a turn of the inner loop: their memory is at least a
+// cache line.
+func (f *fewValuer) turn() int {
+	if f.element == float32s {
+		return 2
+	}
+	return 4
 }
 
 func (f *fewValuer) step(s fewStrip, acc [][]reg.VecVirtual) {
@@ -263,11 +268,7 @@ func (f *fewValuer) step(s fewStrip, acc [][]reg.VecVirtual) {
 		}
 	}
 	if f.element == int8s {
-		scale := f.vec()
-		f.VBROADCASTSS(at(f.sj, 0), scale)
-		for i := range v {
-			f.VMULPS(scale, v[i], v[i])
-		}
+		f.mulBroadcast(f.Context, at(f.sj, 0), v)
 		f.ADDQ(f.lsc, f.sj)
 	}
 	for i := range acc {

@@ -14,33 +14,32 @@ import (
 //	int8       byte by byte shifted up and, with its sign, down; converted; times the keys' scales
 //
 // The scales lie side by side, as the keys in the lanes; those of the next group of
-// columns lsc further on. Beside the pointer to those at hand all that is needed is in
-// memory, in the place of arguments: where the tile's scales begin, lsc in bytes, and
-// how many columns are left of the group.
+// columns lsc further on. What is needed of them is in memory, in the place of
+// arguments: where the tile's begin, where those at hand do, lsc in bytes, and how many
+// columns are left of the group.
 type fewWords struct {
 	*gen
 	element element
 	n       int // words of a row in a step
 
-	aux            operand.Op // binary16: how words are sorted; bfloat16: the upper half
-	at             reg.GPVirtual
-	first, lsc     operand.Mem
-	group, ofScale operand.Mem
+	aux        operand.Op // binary16: how words are sorted; bfloat16: the upper half
+	first, at  operand.Mem
+	lsc, group operand.Mem
+	left       operand.Mem
 }
 
 func (g *gen) newFewWords(e element) *fewWords {
-	w := &fewWords{gen: g, element: e, n: 4}
+	w := &fewWords{gen: g, element: e, n: g.fewWords()}
 	switch e {
-	case float32s:
-		w.n = g.fewColumns()
 	case f16s:
 		w.aux = g.halvesOrder(g)
 	case bf16s:
 		w.aux = g.atHand(g.constant(0xffff0000))
 	case int8s:
-		w.first, w.lsc, w.group = g.memory(g.Param("scales").Base()), g.argument("lsc"), g.argument("group")
-		w.ofScale = g.memory(g.Param("scales").Len())
-		w.at = g.GP64()
+		w.n = 4 // for 16 columns
+		scales := g.Param("scales")
+		w.first, w.at, w.left = g.memory(scales.Base()), g.memory(scales.Len()), g.memory(scales.Cap())
+		w.lsc, w.group = g.argument("lsc"), g.argument("group")
 		g.SHLQ(operand.Imm(2), w.lsc)
 	}
 	return w
@@ -66,15 +65,9 @@ func (w *fewWords) forward() {
 // start goes to the first columns.
 func (w *fewWords) start() {
 	if w.element == int8s {
-		w.MOVQ(w.first, w.at)
-		w.startGroup()
+		w.move(w.first, w.at)
+		w.move(w.group, w.left)
 	}
-}
-
-func (w *fewWords) startGroup() {
-	group := w.GP64()
-	w.MOVQ(w.group, group)
-	w.MOVQ(group, w.ofScale)
 }
 
 // next goes on by a step. The name is that of a label.
@@ -82,46 +75,58 @@ func (w *fewWords) next(name string) {
 	if w.element != int8s {
 		return
 	}
-	w.SUBQ(operand.Imm(uint64(w.columns())), w.ofScale)
+	w.SUBQ(operand.Imm(uint64(w.columns())), w.left)
 	w.JNZ(operand.LabelRef(name))
-	w.ADDQ(w.lsc, w.at)
-	w.startGroup()
+	lsc := w.GP64()
+	w.MOVQ(w.lsc, lsc)
+	w.ADDQ(lsc, w.at)
+	w.move(w.group, w.left)
 	w.Label(name)
 }
 
-// each calls do for every column of a step, of vector v of keys.
-func (w *fewWords) each(row func(i int) operand.Mem, v int, do func(column reg.VecVirtual)) {
-	if w.element == float32s {
-		for _, t := range w.keyColumns(w.gen, row, v) {
-			do(t)
-		}
-		return
-	}
+// A fewColumn emits what makes a column of what has been loaded, and returns it. It is
+// called once, in the order of the columns.
+type fewColumn func() reg.VecVirtual
+
+// load loads the columns of a step, of vector v of keys.
+func (w *fewWords) load(row func(i int) operand.Mem, v int) (columns []fewColumn) {
 	var scales reg.VecVirtual
 	if w.element == int8s {
+		p := w.GP64()
+		w.MOVQ(w.at, p)
 		scales = w.vec()
-		w.VMOVUPS(at(w.at, v*w.bytes()), scales)
+		w.VMOVUPS(at(p, v*w.bytes()), scales)
 	}
-	for _, t := range w.keyWords(row, v) {
-		w.split(t, scales, do)
+	words := w.keyWords
+	if w.n > 4 {
+		words = func(row func(i int) operand.Mem, v int) []reg.VecVirtual { return w.keyColumns(w.gen, row, v) }
 	}
+	for _, t := range words(row, v) {
+		columns = append(columns, w.split(t, scales)...)
+	}
+	return columns
 }
 
-// split calls do for every column of a word.
-func (w *fewWords) split(t, scales reg.VecVirtual, do func(column reg.VecVirtual)) {
+// split makes the columns of a word.
+func (w *fewWords) split(t, scales reg.VecVirtual) []fewColumn {
 	switch w.element {
+	case float32s:
+		return []fewColumn{func() reg.VecVirtual { return t }}
 	case f16s:
-		even, odd := w.widenWords(w.Context, t, w.aux)
-		do(even)
-		do(odd)
+		return w.widenWords(w.Context, t, w.aux)
 	case bf16s:
-		even := w.vec()
-		w.VPSLLD(operand.Imm(16), t, even)
-		do(even)
-		w.VANDPS(w.aux, t, t)
-		do(t)
-	case int8s:
-		for b := range 4 {
+		return []fewColumn{func() reg.VecVirtual {
+			even := w.vec()
+			w.VPSLLD(operand.Imm(16), t, even)
+			return even
+		}, func() reg.VecVirtual {
+			w.VANDPS(w.aux, t, t)
+			return t
+		}}
+	}
+	columns := make([]fewColumn, 4)
+	for b := range columns {
+		columns[b] = func() reg.VecVirtual {
 			x := w.vec()
 			if b < 3 {
 				w.VPSLLD(operand.U8(24-8*b), t, x)
@@ -131,7 +136,8 @@ func (w *fewWords) split(t, scales reg.VecVirtual, do func(column reg.VecVirtual
 			}
 			w.VCVTDQ2PS(x, x)
 			w.VMULPS(scales, x, x)
-			do(x)
+			return x
 		}
 	}
+	return columns
 }

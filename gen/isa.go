@@ -16,8 +16,8 @@ type isa interface {
 	tiles() []tileShape
 	stripTile() tileShape // for whole strips of weights, 48 lanes
 
-	fewRows() int    // queries in a tile of fewScores, rows in one of fewValues
-	fewColumns() int // columns in a step of fewScores
+	fewRows() int  // queries in a tile of fewScores, rows in one of fewValues
+	fewWords() int // words of 32 bits of a key in a step of fewScores
 
 	// evex tells whether EVEX instructions and registers 16-31 may be used.
 	evex() bool
@@ -28,6 +28,9 @@ type isa interface {
 	// fmaBroadcast adds m, a single float32, times each lane of b to acc.
 	// Registers that it needs are the callee's choice.
 	fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register)
+
+	// mulBroadcast multiplies each lane of all v by m, a single float32.
+	mulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual)
 
 	// fmaUnless replaces x by fma(x, factor, m) in the lanes where it is not z.
 	fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op)
@@ -81,9 +84,9 @@ type isa interface {
 	keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual
 
 	// halvesOrder is what widenWords needs; that widens the lower and the upper halves,
-	// binary16, of 32-bit lanes. x may be overwritten.
+	// binary16, of 32-bit lanes, each where it is wanted. x is overwritten.
 	halvesOrder(g *gen) operand.Op
-	widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) (lower, upper reg.VecVirtual)
+	widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn
 
 	// repeatQuarter loads the 16 bytes at m into every quarter of v.
 	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)

@@ -61,7 +61,7 @@ func (p *prefetch) start() {
 
 // line prefetches line i of a step, which has it if it is as long.
 func (p *prefetch) line(i int) {
-	if i > 0 && i >= p.step/lineBytes {
+	if i >= p.step/lineBytes {
 		return
 	}
 	p.PREFETCHT0(at(p.address, i*lineBytes))
