@@ -9,9 +9,9 @@ import (
 // tiles, groups around the tiles of queries and where panels take over, head sizes
 // that divide by nothing.
 func decodeCases() (list []attnCase) {
-	groups := [][2]int{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {8, 1}, {1, 8}, {3, 3}, {4, 3}, {13, 1}, {8, 2}, {4, 7}, {29, 1}, {8, 5}}
+	groups := [][2]int{{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {8, 1}, {1, 8}, {3, 3}, {4, 3}, {13, 1}, {8, 2}, {4, 7}, {29, 1}, {8, 5}, {6, 3}, {11, 4}, {9, 5}}
 	sizes := [][2]int{{8, 1}, {9, 7}, {15, 16}, {16, 19}, {23, 32}, {64, 20}, {20, 64}, {32, 33}}
-	for _, lk := range []int{15, 16, 17, 31, 32, 33, 48, 255, 256, 257, 271, 272, 273, 511, 512, 513} {
+	for _, lk := range []int{1, 7, 15, 16, 17, 31, 32, 33, 48, 255, 256, 257, 271, 272, 273, 511, 512, 513} {
 		for x, g := range groups {
 			i := len(list)
 			s := sizes[(i+i/len(groups))%len(sizes)]
