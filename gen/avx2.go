@@ -25,6 +25,7 @@ func (avx2) stripTile() tileShape { return tileShape{6, 2} }
 // room for a transpose.
 func (avx2) fewRows() int  { return 4 }
 func (avx2) fewWords() int { return 4 }
+func (avx2) fewParts() int { return 2 }
 
 func (avx2) vector(c *build.Context) reg.VecVirtual { return c.YMM() }
 
@@ -143,16 +144,24 @@ func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
-func (avx2) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
-	return g.keyWords(row, v)
+// keyWords leaves half of the words to the other part, for which it loads the rows once
+// more: two vectors of these and the FMAs' own are all registers.
+func (avx2) keyWords(g *gen, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
+	rows := g.keyRows(row, v)
+	unpack := []func(...operand.Op){g.VUNPCKLPS, g.VUNPCKHPS}[part]
+	unpack(rows[1], rows[0], rows[0])
+	unpack(rows[3], rows[2], rows[2])
+	g.VUNPCKHPD(rows[2], rows[0], rows[1])
+	g.VUNPCKLPD(rows[2], rows[0], rows[0])
+	return rows[:2]
 }
 
-// widenWords sorts halves within the quarters, the lower ones first, then quarters of
-// 64 bits.
 func (avx2) halvesOrder(g *gen) operand.Op {
 	return g.repeated("halves", 0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a)
 }
 
+// widenWords sorts the halves within quarters, the lower ones first, then quarters of
+// 64 bits.
 func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn {
 	return []fewColumn{func() reg.VecVirtual {
 		lower := c.YMM()

@@ -24,6 +24,7 @@ func (avx512) stripTile() tileShape { return tileShape{3, 8} }
 // fewRows: as many as a panel of 8 lanes has.
 func (avx512) fewRows() int  { return 8 }
 func (avx512) fewWords() int { return 8 }
+func (avx512) fewParts() int { return 1 }
 
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
@@ -126,10 +127,10 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 	}
 }
 
-// keyColumns loads 8 columns of two rows into each vector: the fewest loads, which
+// keyWords loads 8 words of two rows into each vector: the fewest loads, which
 // the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
 // rows; the quarters are exchanged with those of the other 8 rows.
-func (avx512) keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual {
+func (avx512) keyWords(g *gen, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
 		rows := g.vectorsOf(4)
 		for x := range rows {

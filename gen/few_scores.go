@@ -73,11 +73,10 @@ type fewScorer struct {
 	end   operand.Mem      // where k[0] is after the last whole step
 }
 
-// together tells whether the vectors of keys go through a step together, for which
-// there are registers, or one after the other. On Zen 4 the latter is a tenth
-// faster for bfloat16, the former a twentieth for binary16; int8 has no other register
-// for q̂.
-func (f *fewScorer) together() bool { return f.evex() && f.words.element != bf16s }
+// together tells whether the vectors of keys go through a step together, or one after
+// the other. On Zen 4 the latter is a tenth faster for bfloat16 with AVX-512; with
+// AVX2 it leaves but 4 chains to work on at a time.
+func (f *fewScorer) together() bool { return !f.evex() || f.words.element != bf16s }
 
 // most is the largest number of times that a tile has 16 keys.
 func (f *fewScorer) most() int {
@@ -269,14 +268,6 @@ func (f *fewScorer) row(disp int) func(i int) operand.Mem {
 	}
 }
 
-// fma adds to the scores of vector v of keys a column times that of q̂.
-func (f *fewScorer) fma(acc [][]reg.VecVirtual, v int, column reg.VecVirtual, q operand.Mem) {
-	for i := range acc {
-		f.fmaBroadcast(f.Context, q, column, acc[i][v])
-		q.Disp += 4
-	}
-}
-
 // eachColumn emits the loads of a step, disp bytes from the one at hand, and calls do for
 // every column with what emits its products.
 func (f *fewScorer) eachColumn(acc [][]reg.VecVirtual, disp int, do func(name string, x int, products func(q operand.Mem))) {
@@ -288,17 +279,45 @@ func (f *fewScorer) eachColumn(acc [][]reg.VecVirtual, disp int, do func(name st
 		if f.qx != f.q {
 			f.MOVQ(f.q, f.qx)
 		}
-		columns := make([][]fewColumn, len(vectors))
+		x := 0
+		for part := range f.fewParts() {
+			columns := make([][]fewColumn, len(vectors))
+			for i, v := range vectors {
+				columns[i] = f.words.load(f.row(disp), v, part)
+			}
+			for c := range columns[0] {
+				do(fmt.Sprintf("%d%d", vectors[0], x), x, func(q operand.Mem) {
+					f.products(acc, vectors, columns, c, q)
+				})
+				x++
+			}
+		}
+	}
+}
+
+// products adds to the scores of vectors of keys a column times that of q̂.
+func (f *fewScorer) products(acc [][]reg.VecVirtual, vectors []int, columns [][]fewColumn, c int, q operand.Mem) {
+	if f.evex() {
 		for i, v := range vectors {
-			columns[i] = f.words.load(f.row(disp), v)
+			column, q := columns[i][c](), q
+			for i := range acc {
+				f.fmaBroadcast(f.Context, q, column, acc[i][v])
+				q.Disp += 4
+			}
 		}
-		for x := range f.words.columns() {
-			do(fmt.Sprintf("%d%d", vectors[0], x), x, func(q operand.Mem) {
-				for i, v := range vectors {
-					f.fma(acc, v, columns[i][x](), q)
-				}
-			})
+		return
+	}
+	column := make([]reg.VecVirtual, len(vectors))
+	for i := range vectors {
+		column[i] = columns[i][c]()
+	}
+	for query := range acc {
+		x := f.vec()
+		f.VBROADCASTSS(q, x)
+		for i, v := range vectors {
+			f.VFMADD231PS(column[i], x, acc[query][v])
 		}
+		q.Disp += 4
 	}
 }
 

@@ -36,7 +36,7 @@ func (g *gen) newFewWords(e element) *fewWords {
 	case bf16s:
 		w.aux = g.atHand(g.constant(0xffff0000))
 	case int8s:
-		w.n = 4 // for 16 columns
+		w.n = 4 // are 16 columns
 		scales := g.Param("scales")
 		w.first, w.at, w.left = g.memory(scales.Base()), g.memory(scales.Len()), g.memory(scales.Cap())
 		w.lsc, w.group = g.argument("lsc"), g.argument("group")
@@ -88,27 +88,28 @@ func (w *fewWords) next(name string) {
 // called once, in the order of the columns.
 type fewColumn func() reg.VecVirtual
 
-// load loads the columns of a step, of vector v of keys.
-func (w *fewWords) load(row func(i int) operand.Mem, v int) (columns []fewColumn) {
-	var scales reg.VecVirtual
+// load loads the columns of a part of a step, of vector v of keys.
+func (w *fewWords) load(row func(i int) operand.Mem, v, part int) (columns []fewColumn) {
+	var words []reg.VecVirtual
+	if w.n == w.fewWords() {
+		words = w.keyWords(w.gen, row, v, part)
+	} else {
+		words = w.transpose4(w.keyRows(row, v))
+	}
+	var scales operand.Op
 	if w.element == int8s {
 		p := w.GP64()
 		w.MOVQ(w.at, p)
-		scales = w.vec()
-		w.VMOVUPS(at(p, v*w.bytes()), scales)
+		scales = w.atHand(at(p, v*w.bytes()))
 	}
-	words := w.keyWords
-	if w.n > 4 {
-		words = func(row func(i int) operand.Mem, v int) []reg.VecVirtual { return w.keyColumns(w.gen, row, v) }
-	}
-	for _, t := range words(row, v) {
+	for _, t := range words {
 		columns = append(columns, w.split(t, scales)...)
 	}
 	return columns
 }
 
 // split makes the columns of a word.
-func (w *fewWords) split(t, scales reg.VecVirtual) []fewColumn {
+func (w *fewWords) split(t reg.VecVirtual, scales operand.Op) []fewColumn {
 	switch w.element {
 	case float32s:
 		return []fewColumn{func() reg.VecVirtual { return t }}

@@ -18,6 +18,7 @@ type isa interface {
 
 	fewRows() int  // queries in a tile of fewScores, rows in one of fewValues
 	fewWords() int // words of 32 bits of a key in a step of fewScores
+	fewParts() int // in which they are loaded
 
 	// evex tells whether EVEX instructions and registers 16-31 may be used.
 	evex() bool
@@ -79,9 +80,9 @@ type isa interface {
 	// it, from the address that addr gives for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
-	// keyColumns loads vector v of 16 rows, those from v·lanes on, and transposes them:
-	// it returns a vector for each of the fewColumns columns.
-	keyColumns(g *gen, row func(i int) operand.Mem, v int) []reg.VecVirtual
+	// keyWords loads part of the fewWords of vector v of 16 rows, those from v·lanes on,
+	// and transposes them: it returns a vector for each word. There are fewParts parts.
+	keyWords(g *gen, row func(i int) operand.Mem, v, part int) []reg.VecVirtual
 
 	// halvesOrder is what widenWords needs; that widens the lower and the upper halves,
 	// binary16, of 32-bit lanes, each where it is wanted. x is overwritten.

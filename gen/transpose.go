@@ -29,14 +29,14 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
-// keyWords loads 4 words of 32 bits of the rows in vector v of 16, and transposes them:
-// it returns a vector for each word. An insertion from memory is no shuffle.
-func (g *gen) keyWords(row func(i int) operand.Mem, v int) []reg.VecVirtual {
+// keyRows loads 4 words of 32 bits of the rows in vector v of 16: vector x has those of
+// rows x, 4+x, ... in its quarters.
+func (g *gen) keyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	rows := g.vectorsOf(4)
 	for x := range rows {
 		g.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(g.lanes()*v + 4*q + x) })
 	}
-	return g.transpose4(rows)
+	return rows
 }
 
 // transposeSquare transposes a vector of columns of each lane's row: first 4 rows
