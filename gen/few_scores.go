@@ -21,7 +21,9 @@ import (
 // narrow type.
 //
 // Up to 4 queries on one vector of keys are no more chains than an FMA takes cycles, and
-// what comes late is late for good: where a vector has 16 keys, a tile has two.
+// what comes late is late for good: where a vector has 16 keys, a tile of a narrow type has
+// two. Of float32 that would be more rows at once than are read well: what lies beyond L2
+// took a fifth longer on Zen 4.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its
 // stride (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. In memory,
@@ -80,7 +82,7 @@ func (f *fewScorer) together() bool { return !f.evex() || f.words.element != bf1
 
 // most is the largest number of times that a tile has 16 keys.
 func (f *fewScorer) most() int {
-	if f.lanes() == fewKeys {
+	if f.lanes() == fewKeys && f.words.element != float32s {
 		return 2
 	}
 	return 1
