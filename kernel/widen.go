@@ -2,9 +2,10 @@ package kernel
 
 // Tensors of other types than float32 are widened row by row where they are used,
 // and the rest of the engine computes with float32 alone, but for few query rows, see
-// few_narrow.go: keys and values of a block into scratch memory that all panels of a unit
-// share, query rows before they are packed. Widening is exact, or for int8 one product, so that it does not matter
-// how often and where it is done. Rows in pages are gathered there, too.
+// few_narrow.go: keys and values of a block into scratch memory that all panels of a
+// unit share, query rows before they are packed. Widening is exact, or for int8 one
+// product, so that it does not matter how often and where it is done. Rows in pages are
+// gathered there, too.
 
 // widenFloats is how many elements one call into assembly widens at most, about
 // 30 µs when they come from memory: assembly cannot be preempted.
