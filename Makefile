@@ -47,8 +47,8 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	go vet -tags purego work
 
-race: ## the short tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -C kernel -race -short $(TESTFLAGS)
+race: ## the short tests under the race detector (needs a C compiler), but those of single micro-kernels
+	CGO_ENABLED=1 go test -C kernel -race -short -skip 'Micro|Guard$$|FewNarrowAll' $(TESTFLAGS)
 	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer
 
 standalone: ## the root module's tests as a program that embeds it sees it, without go.work

@@ -21,7 +21,7 @@ func TestDecodeNarrow(t *testing.T) {
 	for n, types := range allTypes() {
 		c := shapes[n%len(shapes)]
 		c.types, c.seed = types, uint64(n)
-		if types.k == Float32 && types.v == Float32 || quick() && n%5 != 0 {
+		if types.k == Float32 && types.v == Float32 || thin() && n%5 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
@@ -31,6 +31,9 @@ func TestDecodeNarrow(t *testing.T) {
 				r.sprinkle(&q, &k, &v)
 			}
 			for form := range scaleForms {
+				if form >= 3 && types.k != Int8 && types.v != Int8 {
+					break // all page sizes were there
+				}
 				tq, tk, tv := c.typed(q, k, v)
 				tk, tv = tk.scaledAs(form), tv.scaledAs(form)
 				want := c.contract(tq, tk, tv)

@@ -204,7 +204,7 @@ func TestFewNarrowAll(t *testing.T) {
 			}
 			eachPanel(t, func(t *testing.T, p *panelKernels) {
 				if p.without("fewScores" + kernel) {
-					t.Skip("the tier does without it")
+					return // as TestMain says
 				}
 				ref := reference(p.lanes)
 				sameNumbers(t, "keys", k.scores(p, dtype, d), k.scores(ref, dtype, d))
