@@ -81,7 +81,14 @@ const (
 
 // few tells whether a panel of so many rows is one of few.
 func (j *job) few(rows int) bool {
-	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth
+	return rows <= j.tier.fewRows && j.d() >= fewColumns && max(j.d(), j.dv()) <= fewWidth && !j.fillsPanel()
+}
+
+// fillsPanel tells whether panels do better all the same: the rows of a unit leave no lane
+// of one idle, and its keys are a block at most, which is not waited for long.
+func (j *job) fillsPanel() bool {
+	t, rows := j.tier, j.rows()
+	return t.fullRows > 0 && rows >= t.fullRows && j.keys() <= blockKeys && t.kernels(rows).lanes == rows
 }
 
 // fewOf returns rows of x like wideRows.of, and the hint which will be needed soon.
