@@ -38,10 +38,7 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	j := jobs.get()
 	j.problem.set(&out, &q, &k, &v, &opts)
 	j.additive = j.setWeights(weights, scale)
-	j.plan(t, opts.Threads)
-	j.run(opts.Run)
-	j.problem = problem{}
-	jobs.put(j)
+	j.solve(t, &opts)
 	return nil
 }
 
@@ -97,7 +94,7 @@ const additiveFloats = 4 << 10
 // that few of them leave no lane idle: there are hidden units in the lanes. Lanes of the
 // panel behind its rows get zeros.
 func (w *workspace) additiveRows(j *job, p *panel, part span, top []float32) {
-	kern := &j.tier.panels[len(j.tier.panels)-1] // whose vectors are the widest
+	kern := j.tier.widest()
 	lanes, size := p.kern.lanes, len(j.additive)
 	most := max(1, additiveTanhs/(size*p.n))
 	if p.n > 1 {

@@ -45,9 +45,6 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	}
 	j := jobs.get()
 	j.problem.set(&out, &q, &k, &v, &opts)
-	j.plan(t, opts.Threads)
-	j.run(opts.Run)
-	j.problem = problem{} // the caller's memory is the caller's again
-	jobs.put(j)
+	j.solve(t, &opts)
 	return nil
 }

@@ -61,10 +61,7 @@ func copyPieces(dst, src []float32) {
 // narrowRows writes n rows of d numbers, lds apart, as rows of an F16 or BF16 tensor, ldd
 // apart, of which the first begins at to.
 func (t *tier) narrowRows(dst *Tensor, to, ldd int, src []float32, lds, n, d int) {
-	narrow := t.convert().narrowF16
-	if dst.dtype == BFloat16 {
-		narrow = t.convert().narrowBF16
-	}
+	narrow := t.convert().narrowHalves(dst.dtype)
 	for r := 0; r < n; {
 		rows := min(n-r, max(1, widenFloats/d))
 		narrow(dst.u16()[to+r*ldd:], ldd, src[r*lds:], lds, rows, d)

@@ -52,7 +52,7 @@ func onSlices(dst, src []float32, function func(f *functions) func(dst, src []fl
 	if err != nil {
 		return err
 	}
-	f := function(&t.panels[len(t.panels)-1].functions)
+	f := function(&t.widest().functions)
 	for len(dst) > 0 {
 		n := min(len(dst), sliceElements)
 		f(dst[:n], src[:n])

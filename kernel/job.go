@@ -112,3 +112,11 @@ func (l *freeList[T]) put(x *T) {
 	defer l.mu.Unlock()
 	l.free = append(l.free, x)
 }
+
+// solve does the problem that has been set, and gives j back.
+func (j *job) solve(t *tier, opts *Options) {
+	j.plan(t, opts.Threads)
+	j.run(opts.Run)
+	j.problem = problem{} // the caller's memory is the caller's again
+	jobs.put(j)
+}

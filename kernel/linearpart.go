@@ -70,18 +70,14 @@ func (w *linearScratch) part(j *linearJob, s int, steps span) stripPart {
 	if !j.widens && p.lanes == stripLanes {
 		return p
 	}
-	widen := j.tier.convert().widenF16
-	if l.dtype == BFloat16 {
-		widen = j.tier.convert().widenBF16
-	}
-	widen(w.wide, 0, p.u16, 0, 1, n)
+	j.tier.convert().widenHalves(l.dtype)(w.wide, 0, p.u16, 0, 1, n)
 	p.dtype, p.f32 = Float32, w.wide[:n]
 	return p
 }
 
 // multiply is the tile product with a part of a strip.
 func (t *tier) multiply(c []float32, ldc int, a []float32, rs, cs int, p *stripPart, m, k int, load bool) {
-	strips := &t.panels[len(t.panels)-1].stripKernels
+	strips := &t.widest().stripKernels
 	switch {
 	case p.lanes < stripLanes:
 		t.tiles(c, ldc, a, rs, cs, p.f32, p.lanes, m, k, load)
@@ -97,7 +93,7 @@ func (t *tier) multiply(c []float32, ldc int, a []float32, rs, cs int, p *stripP
 // tiles multiplies by a part of a strip that is not whole: with tiles of the fewest and
 // most equal widths.
 func (t *tier) tiles(c []float32, ldc int, a []float32, rs, cs int, b []float32, lanes, m, k int, load bool) {
-	widest := t.panels[len(t.panels)-1].lanes
+	widest := t.widest().lanes
 	for lane := 0; lane < lanes; {
 		left := lanes - lane
 		p := t.kernels(ceilDiv(left, ceilDiv(left, widest)))
@@ -110,7 +106,7 @@ func (t *tier) tiles(c []float32, ldc int, a []float32, rs, cs int, b []float32,
 func (w *linearScratch) settle(j *linearJob, rows span, s int) {
 	first, lanes := s*stripLanes, j.linear.stripWidth(s)
 	c, ldc := w.columns(j, rows, s)
-	j.tier.panels[len(j.tier.panels)-1].settle(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
+	j.tier.widest().settle(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
 	if n := j.linear.n; first+lanes > n {
 		for i := range rows.len() {
 			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n-first], c[i*lanes:])

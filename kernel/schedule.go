@@ -129,7 +129,7 @@ func (j *job) work() float64 {
 }
 
 func (j *job) unitWork(y *stretch) float64 {
-	return float64(max(y.rows, leastRows)) * float64(y.keys) * float64(j.d()+j.dv())
+	return y.pairs() * float64(j.d()+j.dv())
 }
 
 // cut cuts a stretch into tasks, so that of all work there are at least as many as
@@ -167,9 +167,12 @@ func largestTasksFirst(a, b stretch) int {
 	return cmp.Or(-cmp.Compare(min(a.blocks, 1), min(b.blocks, 1)), -cmp.Compare(a.weight(), b.weight()))
 }
 
+// pairs is what the work of a unit is proportional to: rows times keys.
+func (y *stretch) pairs() float64 { return float64(max(y.rows, leastRows)) * float64(y.keys) }
+
 // weight is what the work of a task is proportional to.
 func (y *stretch) weight() float64 {
-	return float64(max(y.rows, leastRows)) * float64(y.keys) * float64(y.together) / float64(y.groups)
+	return y.pairs() * float64(y.together) / float64(y.groups)
 }
 
 // lanes returns how many lanes a full panel has: more than usual where one such panel holds

@@ -57,8 +57,12 @@ func (t *tier) kernels(n int) *panelKernels {
 			return &t.panels[i]
 		}
 	}
-	return &t.panels[len(t.panels)-1]
+	return t.widest()
 }
+
+// widest returns the widest panel kernels, whose vectors are the widest, too: what needs
+// no panel is taken from these.
+func (t *tier) widest() *panelKernels { return &t.panels[len(t.panels)-1] }
 
 // TierInfo describes one tier of this build.
 type TierInfo struct {

@@ -34,27 +34,35 @@ func (t *tier) widen(dst []float32, x *Tensor, u unit, lo, n int) {
 // widenHalves writes d elements of n rows of an F16 or BF16 tensor, of which the
 // first begin at at, to dst, one right after the other.
 func (t *tier) widenHalves(dst []float32, x *Tensor, at, n, d int) {
-	widen := t.convert().widenF16
-	if x.dtype == BFloat16 {
-		widen = t.convert().widenBF16
-	}
-	widen(dst, d, x.u16()[at:], x.stride[2], n, d)
+	t.convert().widenHalves(x.dtype)(dst, d, x.u16()[at:], x.stride[2], n, d)
 }
 
 // store writes a row to where one of x starts, which is not Int8.
 func (t *tier) store(x *Tensor, at int, row []float32) {
-	switch x.dtype {
-	case Float32:
+	if x.dtype == Float32 {
 		copy(x.f32[at:], row)
-	case Float16:
-		t.convert().narrowF16(x.u16()[at:], 0, row, 0, 1, len(row))
-	case BFloat16:
-		t.convert().narrowBF16(x.u16()[at:], 0, row, 0, 1, len(row))
+		return
 	}
+	t.convert().narrowHalves(x.dtype)(x.u16()[at:], 0, row, 0, 1, len(row))
 }
 
 // convert returns the tier's converters.
-func (t *tier) convert() *converters { return &t.panels[len(t.panels)-1].converters }
+func (t *tier) convert() *converters { return &t.widest().converters }
+
+// widenHalves and narrowHalves return the converters of Float16 or BFloat16.
+func (c *converters) widenHalves(t DType) func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+	if t == BFloat16 {
+		return c.widenBF16
+	}
+	return c.widenF16
+}
+
+func (c *converters) narrowHalves(t DType) func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+	if t == BFloat16 {
+		return c.narrowBF16
+	}
+	return c.narrowF16
+}
 
 // wideRows holds rows of one tensor and unit, widened, up to a block of them.
 type wideRows struct {
