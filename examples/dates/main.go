@@ -13,23 +13,12 @@ import (
 	"os"
 
 	"github.com/attn-go/attn/examples/internal/heat"
+	"github.com/attn-go/attn/examples/internal/program"
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "dates: %v\ndates -h lists the flags\n", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "dates: %v\n", err)
-		os.Exit(1)
-	}
+	program.Exit("dates", run(os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
 
 // config is what the command line asks for.
 type config struct {
@@ -58,11 +47,11 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.Usage()
 		return nil, err
 	case err != nil:
-		return nil, usageError{err}
+		return nil, program.Usage(err)
 	case len(c.texts) == 0:
-		return nil, usageError{errors.New("no text: want a date, such as 'Saturday, November 21, 2026'")}
+		return nil, program.Usage(errors.New("no text: want a date, such as 'Saturday, November 21, 2026'"))
 	case c.settings.threads < 0:
-		return nil, usageError{errors.New("-threads: want 0 or more")}
+		return nil, program.Usage(errors.New("-threads: want 0 or more"))
 	}
 	return c, nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/examples/internal/program"
 )
 
 // TestRun: dates go out, one a line, and the pictures into their files.
@@ -34,12 +36,12 @@ func TestUsage(t *testing.T) {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer), new(bytes.Buffer))
 	}
 	for _, args := range [][]string{{}, {"-threads", "-1", "1.1.2000"}, {"-unknown"}} {
-		if err := none(args...); !errors.As(err, new(usageError)) {
+		if err := none(args...); !errors.As(err, new(program.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
 	for _, args := range [][]string{{"-tier", "none", "1.1.2000"}, {""}, {"€"}, {"-svg", "x.jpg", "1.1.2000"}} {
-		if err := none(args...); err == nil || errors.As(err, new(usageError)) {
+		if err := none(args...); err == nil || errors.As(err, new(program.UsageError)) {
 			t.Errorf("%q: %v, want an error that is none of usage", args, err)
 		}
 	}

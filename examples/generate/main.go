@@ -17,25 +17,14 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/examples/internal/program"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "generate: %v\ngenerate -h lists the flags\n", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "generate: %v\n", err)
-		os.Exit(1)
-	}
+	program.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
 
 // config is what the command line asks for.
 type config struct {
@@ -66,13 +55,13 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, usageError{err}
+		return nil, program.Usage(err)
 	case fs.NArg() > 0:
-		return nil, usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
+		return nil, program.Usage(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	case c.prompt == "":
-		return nil, usageError{errors.New("-prompt: want at least one byte")}
+		return nil, program.Usage(errors.New("-prompt: want at least one byte"))
 	case c.n < 0 || c.settings.Threads < 0:
-		return nil, usageError{errors.New("-n and -threads: want 0 or more")}
+		return nil, program.Usage(errors.New("-n and -threads: want 0 or more"))
 	}
 	return c, nil
 }
@@ -121,7 +110,7 @@ func (c *config) chooser() (func(logits []float32) (byte, error), error) {
 	}
 	s, err := gobytes.NewSampler(float32(c.temperature), c.seed)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, program.Usage(err)
 	}
 	return s.Next, nil
 }

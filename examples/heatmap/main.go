@@ -17,24 +17,13 @@ import (
 
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/heat"
+	"github.com/attn-go/attn/examples/internal/program"
 	"github.com/attn-go/attn/kernel"
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "heatmap: %v\nheatmap -h lists the flags\n", err)
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "heatmap: %v\n", err)
-		os.Exit(1)
-	}
+	program.Exit("heatmap", run(os.Args[1:], os.Stderr))
 }
-
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
 
 // maxText is the longest text, in bytes, whose labels can still be read.
 const maxText = 96
@@ -66,13 +55,13 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.Usage()
 		return nil, err
 	case err != nil:
-		return nil, usageError{err}
+		return nil, program.Usage(err)
 	case fs.NArg() > 0:
-		return nil, usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
+		return nil, program.Usage(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	case c.text == "" || len(c.text) > maxText:
-		return nil, usageError{fmt.Errorf("-text: %d bytes, want 1 to %d", len(c.text), maxText)}
+		return nil, program.Usage(fmt.Errorf("-text: %d bytes, want 1 to %d", len(c.text), maxText))
 	case c.settings.Threads < 0:
-		return nil, usageError{errors.New("-threads: want 0 or more")}
+		return nil, program.Usage(errors.New("-threads: want 0 or more"))
 	}
 	return c, nil
 }
@@ -92,7 +81,7 @@ func (c *config) parseHeads(list string) error {
 // choose checks layer and heads, which are the model's to say.
 func (c *config) choose(m *gobytes.Model) error {
 	if c.layer < 0 || c.layer >= m.Layers {
-		return usageError{fmt.Errorf("-layer: %d, the model has 0 to %d", c.layer, m.Layers-1)}
+		return program.Usage(fmt.Errorf("-layer: %d, the model has 0 to %d", c.layer, m.Layers-1))
 	}
 	if c.heads == nil {
 		for h := range m.Heads {
@@ -101,7 +90,7 @@ func (c *config) choose(m *gobytes.Model) error {
 	}
 	for i, h := range c.heads {
 		if h < 0 || h >= m.Heads || slices.Contains(c.heads[:i], h) {
-			return usageError{fmt.Errorf("-heads: %d, want each once, of 0 to %d", h, m.Heads-1)}
+			return program.Usage(fmt.Errorf("-heads: %d, want each once, of 0 to %d", h, m.Heads-1))
 		}
 	}
 	return nil
