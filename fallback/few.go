@@ -102,11 +102,7 @@ func FewFold(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta [
 func FewUnpack(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
 	var nans uint64
 	for i, at := range window(off, 0, n) {
-		var inv float32
-		if sum[i] != 0 {
-			inv = 1 / sum[i]
-		}
-		row := window(dst, at, dv)
+		inv, row := inverse(sum[i]), window(dst, at, dv)
 		for e, x := range window(o, i*ldo, dv) {
 			row[e] = float32(x*inv) + 0
 			if row[e] != row[e] {

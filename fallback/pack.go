@@ -18,11 +18,7 @@ func Pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float
 func Unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
 	var nans uint64
 	for lane, o := range window(off, 0, n) {
-		var inv float32
-		if sum[lane] != 0 {
-			inv = 1 / sum[lane]
-		}
-		row := window(dst, o, d)
+		inv, row := inverse(sum[lane]), window(dst, o, d)
 		for x := range row {
 			y := float32(src[x*ld+lane]*inv) + 0
 			row[x] = y
@@ -32,4 +28,12 @@ func Unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32
 		}
 	}
 	return nans
+}
+
+// inverse is 1/sum, or 0 for a sum of 0: a row that saw no key.
+func inverse(sum float32) float32 {
+	if sum == 0 {
+		return 0
+	}
+	return 1 / sum
 }

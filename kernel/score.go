@@ -7,14 +7,18 @@ func (w *workspace) prepare(j *job, p *panel) {
 	if !p.packed {
 		w.pack(j, p)
 	}
-	p.top = p.blockMax
-	if !p.started {
-		p.top = p.max
-	}
-	copy(p.top, negInf[:])
+	copy(p.top(), negInf[:])
 	if p.keys.len() < fewKeys && j.plain() && p.common.and(p.keys) == p.keys {
 		p.k = j.k.rows(p.unit, p.keys.lo-p.phase, p.keys.len())
 	}
+}
+
+// top is where the maximum of the block at hand goes: the first block's is that of all.
+func (p *panel) top() []float32 {
+	if p.started {
+		return p.blockMax
+	}
+	return p.max
 }
 
 // plain tells whether scores are products of keys as they lie in memory, and no more.
@@ -27,12 +31,12 @@ func (j *job) plain() bool {
 func (w *workspace) score(j *job, p *panel, lo int) {
 	switch {
 	case p.k != nil: // so few instructions that the next panel's chains begin before these end
-		p.kern.tileMax(p.s, p.kern.lanes, p.k, j.k.stride[2], 1, p.q, p.kern.lanes, p.keys.len(), j.d(), p.top)
+		p.kern.tileMax(p.s, p.kern.lanes, p.k, j.k.stride[2], 1, p.q, p.kern.lanes, p.keys.len(), j.d(), p.top())
 		p.k = nil // it is the caller's
 	case j.mask.sparse.set:
-		w.scoreSparse(j, p, lo, p.top)
+		w.scoreSparse(j, p, lo, p.top())
 	default:
-		w.scoreSpan(j, p, p.keys, lo, p.top)
+		w.scoreSpan(j, p, p.keys, lo, p.top())
 	}
 }
 

@@ -57,11 +57,10 @@ type panel struct {
 	started bool   // a block has been folded
 	exact   bool   // hidden values may not even be multiplied by 0, see redo
 
-	// The block at hand: its keys that any row sees, S of them and their maximum; and
-	// until then the memory of the keys, if they are few and plain, see prepare.
+	// The block at hand: its keys that any row sees, and S of them; and until that is
+	// there the memory of the keys, if they are few and plain, see prepare.
 	keys span
 	s    []float32
-	top  []float32
 	k    []float32
 }
 
