@@ -2,7 +2,9 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/attn-go/attn/internal/pages"
@@ -39,19 +41,31 @@ func newReader(bytes int) *reader {
 // sample returns the GB/s of reading all once, each thread its share.
 func (r *reader) sample(threads int) float64 { return r.passes(1, threads) }
 
-// passes returns the GB/s of reading all so many times, each thread its share.
+// passes returns the GB/s of reading all so many times, each thread its share, once all
+// threads are awake.
 func (r *reader) passes(n, threads int) float64 {
 	share := len(r.data) / threads
-	var wg sync.WaitGroup
 	part := func(p []float32) {
 		for range n {
 			r.read(p)
 		}
 	}
-	start := time.Now()
+	var awake, begun atomic.Int64
+	var wg sync.WaitGroup
 	for i := range threads - 1 {
-		wg.Go(func() { part(r.data[i*share : (i+1)*share]) })
+		wg.Go(func() {
+			awake.Add(1)
+			for begun.Load() == 0 {
+				runtime.Gosched()
+			}
+			part(r.data[i*share : (i+1)*share])
+		})
 	}
+	for int(awake.Load()) < threads-1 {
+		runtime.Gosched()
+	}
+	start := time.Now()
+	begun.Add(1)
 	part(r.data[(threads-1)*share:])
 	wg.Wait()
 	return 4 * float64(n*len(r.data)) / float64(time.Since(start).Nanoseconds())

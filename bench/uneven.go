@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -27,8 +25,8 @@ func reportUneven(ctx context.Context, c *config, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "\nBatches of %d sequences, ragged, with lengths in proportion to %v,\n", len(unevenLengths), unevenLengths)
 	fmt.Fprintf(out, "%d query heads on %d, float32: the time on one thread, and how many times faster it is on %d:\n", unevenHeads*decodeGroup, unevenHeads, threads)
-	fmt.Fprintf(out, "on goroutines, which have to be woken for a call, and on some that stay awake (by Options.Run);\nbeside that, how many times faster so many threads read as much memory.\n\n")
-	rows := []string{"cache\t    MB\ttier\tone thread\tgoroutines\tawake\treading"}
+	fmt.Fprintf(out, "in calls that follow each other; beside that, how many times faster so many threads read as much memory.\n\n")
+	rows := []string{fmt.Sprintf("cache\t    MB\ttier\tone thread\ton %d\treading", threads)}
 	_, l3 := cacheSizes()
 	for _, p := range []struct {
 		name  string
@@ -41,11 +39,11 @@ func reportUneven(ctx context.Context, c *config, out io.Writer) error {
 			if ctx.Err() != nil {
 				return interrupted(ctx)
 			}
-			one, gains, err := d.gains(tier, threads)
+			one, own, err := d.gain(tier, threads)
 			if err != nil {
 				return err
 			}
-			rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%10s\t%9.2f×\t%4.2f×\t%6.2f×", p.name, 8*float64(len(data))/1e6, tier, duration(1e9*one), gains[0], gains[1], gain))
+			rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%10s\t%6.2f×\t%6.2f×", p.name, 8*float64(len(data))/1e6, tier, duration(1e9*one), own, gain))
 		}
 	}
 	table(out, rows...)
@@ -74,23 +72,13 @@ func newUneven(bytes int) (*decoder, []float32) {
 	}, k
 }
 
-// gains returns the time of a call on one thread, and how many times faster it is on several:
-// goroutines of the call's own, and some that are awake.
-func (d *decoder) gains(tier string, threads int) (one float64, gains [2]float64, err error) {
+// gain returns the time of a call on one thread, and how many times faster it is on several.
+func (d *decoder) gain(tier string, threads int) (one, gain float64, err error) {
 	d.opts = kernel.Options{Tier: tier, Threads: 1}
 	together := *d
 	together.opts.Threads = threads
 	one, x, err := d.compare(&together)
-	if err != nil {
-		return one, gains, err
-	}
-	gains[0] = one / x
-	awake := newPool(threads)
-	defer awake.end()
-	together.opts.Run = awake.run
-	same, x, err := d.compare(&together)
-	gains[1] = same / x
-	return one, gains, err
+	return one, one / x, err
 }
 
 // gain returns how many times faster so many threads read than one.
@@ -102,58 +90,4 @@ func (r *reader) gain(threads int) float64 {
 		}
 	}
 	return median(rates[1]) / median(rates[0])
-}
-
-// A pool is a parallel-for whose goroutines stay awake between its calls. They start
-// within a microsecond, and keep their processors busy all the time.
-type pool struct {
-	goroutines int // beside the caller's
-
-	n    int
-	task func(i int)
-
-	round atomic.Int64 // of calls; negative after the last
-	busy  atomic.Int64 // goroutines that have not ended the round
-	ended sync.WaitGroup
-}
-
-func newPool(threads int) *pool {
-	p := &pool{goroutines: threads - 1}
-	for i := range p.goroutines {
-		p.ended.Go(func() { p.watch(i + 1) })
-	}
-	return p
-}
-
-// watch does task i of every round.
-func (p *pool) watch(i int) {
-	for last := int64(0); ; {
-		round := p.round.Load()
-		if round < 0 {
-			return
-		}
-		if round == last {
-			continue
-		}
-		last = round
-		if i < p.n {
-			p.task(i)
-		}
-		p.busy.Add(-1)
-	}
-}
-
-// run is for kernel.Options.Run, with no more threads than the pool has.
-func (p *pool) run(n int, task func(i int)) {
-	p.n, p.task = n, task
-	p.busy.Store(int64(p.goroutines))
-	p.round.Add(1)
-	task(0)
-	for p.busy.Load() > 0 {
-	}
-}
-
-func (p *pool) end() {
-	p.round.Store(-1)
-	p.ended.Wait()
 }

@@ -26,10 +26,14 @@ type gen struct {
 // compiled and passed the lint.
 func build1(i isa) (asm, stubs []byte, err error) {
 	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
-	g.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	emitAll(g, i.tiles(), i.stripTile())
+	return compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i)...) })
+}
 
-	file, err := g.Result()
+// compile makes a file of what has been emitted, if the check finds nothing.
+func compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
+	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
+	file, err := c.Result()
 	if err != nil {
 		var all build.ErrorList
 		if errors.As(err, &all) {
@@ -37,13 +41,13 @@ func build1(i isa) (asm, stubs []byte, err error) {
 				err = errors.Join(err, e)
 			}
 		}
-		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := pass.Compile.Execute(file); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := errors.Join(lint(file, i)...); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", i.name(), err)
+	if err := check(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	cfg := printer.Config{Name: "gen", Pkg: "asm"}
 	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {

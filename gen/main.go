@@ -10,11 +10,13 @@ import (
 )
 
 // outputs lists what is generated. To add an ISA, describe it in a file of its
-// own and add a line here.
+// own and add a line here. What every CPU of an architecture can do is in files apart.
 var outputs = []output{
 	amd64(avx2{}),
 	amd64(avx512{}),
 	{"neon_arm64", buildNEON},
+	{"pause_amd64", buildPauseAMD64},
+	{"pause_arm64", buildPauseARM64},
 }
 
 // An output is a file of assembly and its file of stubs.

@@ -27,8 +27,8 @@ const blockKeys = 256
 // scale, and on nothing else: not on tier, threads, batch or tiling (see the
 // package documentation).
 //
-// The call allocates nothing once warm, leaves no goroutine behind and may be
-// made from many goroutines at once. Its workspace is O(threads), never
+// The call allocates nothing once warm and may be made from many goroutines at once.
+// Those that helped it end soon, see [Options]. Its workspace is O(threads), never
 // O(Lq·Lk).
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.

@@ -2,8 +2,8 @@ package kernel
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A crew does the tasks of one call: any number of workers take them one by one.
@@ -17,13 +17,11 @@ type crew[W any] struct {
 	left    atomic.Int64 // tasks to take; none while no call is running
 	done    atomic.Int64 // tasks
 	workers atomic.Int64 // that have taken a task
+	present atomic.Int64 // workers that take tasks
 
-	// The bodies of goroutines and of Run's tasks, built once: a closure per
-	// call would allocate.
-	goroutine func()
-	task      func(i int)
-
-	goroutines sync.WaitGroup
+	errand  errand    // of helpers
+	helpers []*helper // that have been sent on it
+	task    func(i int)
 }
 
 // staff says what a new crew does. worker is called with numbers from 0 on, and with
@@ -31,10 +29,8 @@ type crew[W any] struct {
 // should.
 func (c *crew[W]) staff(worker func(n int) *W, do func(w *W, task int)) {
 	c.worker, c.do = worker, do
-	c.goroutine = func() {
-		defer c.goroutines.Done()
-		c.work()
-	}
+	// Built once: a closure per call would allocate.
+	c.errand.do = c.work
 	c.task = func(int) { c.work() }
 }
 
@@ -42,19 +38,19 @@ func (c *crew[W]) staff(worker func(n int) *W, do func(w *W, task int)) {
 // against the rules, and call it when the call is over or another one has begun:
 // what is not atomic may be read only with a task in hand.
 func (c *crew[W]) work() {
-	n := c.left.Add(-1)
-	if n < 0 {
-		return
+	c.present.Add(1)
+	if n := c.left.Add(-1); n >= 0 {
+		w := c.worker(int(c.workers.Add(1)) - 1)
+		for ; n >= 0; n = c.left.Add(-1) {
+			c.do(w, c.tasks-1-int(n))
+			c.done.Add(1)
+		}
 	}
-	w := c.worker(int(c.workers.Add(1)) - 1)
-	for ; n >= 0; n = c.left.Add(-1) {
-		c.do(w, c.tasks-1-int(n))
-		c.done.Add(1)
-	}
+	c.present.Add(-1)
 }
 
-// run has the tasks done by threads workers, in goroutines of its own or by the
-// caller's parallel-for.
+// run has the tasks done by threads workers: the caller with helpers, or the caller's
+// parallel-for.
 func (c *crew[W]) run(tasks, threads int, parallel func(n int, task func(i int))) {
 	c.tasks, c.threads = tasks, threads
 	if threads == 1 && parallel == nil {
@@ -68,24 +64,44 @@ func (c *crew[W]) run(tasks, threads int, parallel func(n int, task func(i int))
 	c.workers.Store(0)
 	c.left.Store(int64(tasks)) // last: from now on there is work
 	if parallel == nil {
-		c.spawn()
+		c.send()
 	} else {
 		parallel(threads, c.task)
 	}
 	// A parallel-for that skips tasks or returns early loses nothing: the rest
 	// is done here.
 	c.work()
-	for int(c.done.Load()) < tasks {
+	c.recall()
+	c.await()
+}
+
+// send gets helpers for all threads but the caller's.
+func (c *crew[W]) send() {
+	c.errand.ends.Add(c.threads - 1)
+	for range c.threads - 1 {
+		c.helpers = append(c.helpers, send(&c.errand))
+	}
+}
+
+// recall does without the helpers that have not begun: no task is left.
+func (c *crew[W]) recall() {
+	for _, h := range c.helpers {
+		if h.recall(&c.errand) {
+			c.errand.ends.Done()
+		}
+	}
+	c.helpers = c.helpers[:0]
+}
+
+// await waits for the last tasks of other workers, for short ones awake.
+func (c *crew[W]) await() {
+	for begin := time.Now(); !c.over(); {
+		if time.Since(begin) > linger {
+			c.errand.ends.Wait()
+		}
 		runtime.Gosched()
 	}
 }
 
-// spawn does all tasks on goroutines of its own, the calling one included.
-func (c *crew[W]) spawn() {
-	c.goroutines.Add(c.threads - 1)
-	for range c.threads - 1 {
-		go c.goroutine()
-	}
-	c.work()
-	c.goroutines.Wait()
-}
+// over tells whether all tasks are done and nobody looks for more.
+func (c *crew[W]) over() bool { return int(c.done.Load()) == c.tasks && c.present.Load() == 0 }

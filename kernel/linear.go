@@ -83,8 +83,8 @@ type LinearOptions struct {
 // so that its bits depend on that row of x and that row of W alone: not on tier,
 // threads, the other rows or how many they are.
 //
-// The call allocates nothing once warm, leaves no goroutine behind and may be made
-// from many goroutines at once. Bad input gets an [*ArgumentError] or [*TierError],
+// The call allocates nothing once warm and may be made from many goroutines at once.
+// Bad input gets an [*ArgumentError] or [*TierError],
 // and out stays untouched.
 func (l *Linear) Apply(out, x Matrix, opts LinearOptions) error {
 	t, err := tierFor(opts.Tier)

@@ -82,7 +82,7 @@ func (j *linearJob) useful(threads int) int {
 	}
 	weights := float64(j.linear.n) * float64(j.linear.k)
 	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.threadFMAs) + weights*float64(j.linear.dtype.size())/threadBytes
-	return max(1, min(threads, int(min(work, 1<<16))))
+	return team(threads, work, 1+readyGain*work)
 }
 
 // run has all tasks done.

@@ -80,16 +80,17 @@ type Options struct {
 	// Threads bounds the number of goroutines that work on the call, the
 	// calling one included. 0, the default, means runtime.GOMAXPROCS(0). Small
 	// calls use fewer. The number never changes a bit of the result.
+	//
+	// Goroutines that have helped stay awake for 100 µs after the call, for calls that
+	// follow: waking one can take as long. They yield to all others, end at once
+	// where these need the processors, and hold nothing of what the call was given.
 	Threads int
 
 	// Run, if not nil, is the program's own parallel-for, used instead of our
 	// goroutines: it calls task(i) once for every i from 0 to n-1, at once or
 	// one after the other, and returns when all have returned. n is at most
 	// Threads. The same task is passed every time, so that a Run that does not
-	// allocate keeps the call free of allocations. Goroutines are woken for every call,
-	// which takes some 50 µs on a virtual machine; a Run on workers that stay awake is
-	// what makes several threads worth their while in calls as short as that, such as
-	// those of decoding.
+	// allocate keeps the call free of allocations.
 	Run func(n int, task func(i int))
 }
 

@@ -62,7 +62,8 @@ func (j *job) plan(t *tier, threads int) {
 	j.findStretches(threads > 1)
 	all, wanted := j.work(), 1
 	if threads > 1 {
-		threads = min(threads, 1+int(min(all/float64(t.threadFMAs), 1<<16)))
+		work := all / float64(t.threadFMAs)
+		threads = team(threads, 1+work, 1+readyGain*work)
 		if threads > 1 {
 			wanted = tasksPerThread * threads
 		}
