@@ -134,6 +134,36 @@ func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int,
 //go:noescape
 func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
+// FewScoresF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the panel q. It raises max to them, and prefetches rows from next on.
+//
+//go:noescape
+func FewScoresF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+
+// FewValuesF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+//
+//go:noescape
+func FewValuesF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
+// FewScoresBF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the panel q. It raises max to them, and prefetches rows from next on.
+//
+//go:noescape
+func FewScoresBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+
+// FewValuesBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+//
+//go:noescape
+func FewValuesBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+
+// FewScoresInt8NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the panel q. It raises max to them, and prefetches rows from next on.
+//
+//go:noescape
+func FewScoresInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+
+// FewValuesInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+//
+//go:noescape
+func FewValuesInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+
 // FewFoldNEON folds n rows of part into those of o: fma(part, beta, o·alpha).
 //
 //go:noescape

@@ -28628,7 +28628,7 @@ four:
 	FMOVQ.P 16(R6), F5
 	FMOVQ.P 16(R7), F6
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V7.S4
 	VTRN2 V4.S4, V3.S4, V8.S4
 	VTRN1 V6.S4, V5.S4, V9.S4
@@ -29573,7 +29573,7 @@ step:
 	FMOVQ.P 16(R7), F3
 	FMOVQ.P 16(R8), F4
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V5.S4
 	VTRN2 V2.S4, V1.S4, V6.S4
 	VTRN1 V4.S4, V3.S4, V7.S4
@@ -29719,7 +29719,7 @@ step:
 	WORD $0x4e26e4ca // fcmeq v10.4s, v6.4s, v6.4s
 	VAND V10.B16, V12.B16, V12.B16
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V7.S4
 	VTRN2 V4.S4, V3.S4, V8.S4
 	VTRN1 V6.S4, V5.S4, V9.S4
@@ -29785,66 +29785,65 @@ done:
 TEXT ·FewScoresNEON(SB), NOSPLIT, $0-160
 	MOVD ldk+48(FP), R0
 	LSL $2, R0, R0
-	MOVD n+80(FP), R1
-	MOVD m+88(FP), R2
-	MOVD s_base+0(FP), R3
-	MOVD max_len+112(FP), R4
-	MOVD q_base+56(FP), R5
-	MOVD next_base+128(FP), R15
-	MOVD d+96(FP), R16
-	LSL $2, R16, R16
-	MOVD far+152(FP), R17
-	LSL $2, R17, R17
-	ADD R17, R15, R14
-	CMP R0, R16
+	MOVD m+88(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_len+112(FP), R3
+	MOVD next_base+128(FP), R13
+	MOVD d+96(FP), R14
+	LSL $2, R14, R14
+	MOVD far+152(FP), R15
+	LSL $2, R15, R15
+	ADD R15, R13, R12
+	CMP R0, R14
 	BEQ dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
-	ADD $255, R16, R16
-	AND $-256, R16, R16
-	SUB R16, R0, R13
+	ADD $255, R14, R14
+	AND $-256, R14, R14
+	SUB R14, R0, R11
 	B rows
 
 dense:
-	MOVD $9223372036854775807, R16
-	MOVD $0, R13
+	MOVD $9223372036854775807, R14
+	MOVD $0, R11
 
 rows:
-	LSL $2, R4, R4
-	MOVD k_base+24(FP), R19
-	ADD R0, R19, R20
-	LSL $2, R0, R21
-	ADD R0, R20, R22
-	ADD R21, R21, R23
-	ADD R0, R22, R24
-	ADD R21, R23, R25
+	LSL $2, R3, R3
+	MOVD k_base+24(FP), R15
+	ADD R0, R15, R16
+	LSL $2, R0, R17
+	ADD R0, R16, R19
+	ADD R17, R17, R20
+	ADD R0, R19, R21
+	ADD R17, R20, R22
 
 	// Tiles of 16 keys; the last one reaches back to be one.
 tile:
-	CMP $16, R2
+	CMP $16, R1
 	BGE whole
-	CBZ R2, done
-	SUB $16, R2, R2
-	MUL R4, R2, R9
-	ADD R9, R3, R3
-	MUL R0, R2, R9
-	ADD R9, R19, R19
-	ADD R9, R20, R20
-	ADD R9, R22, R22
-	ADD R9, R24, R24
-	MOVD $16, R2
+	CBZ R1, done
+	SUB $16, R1, R1
+	MUL R3, R1, R7
+	ADD R7, R2, R2
+	MUL R0, R1, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	MOVD $16, R1
 
 whole:
-	MOVD $0, R7
+	MOVD $0, R5
 
 	// A group of up to 4 queries.
 group:
-	SUB R7, R1, R9
-	CMP $4, R9
+	MOVD n+80(FP), R7
+	SUB R5, R7, R7
+	CMP $4, R7
 	BGE group4
-	CMP $3, R9
+	CMP $3, R7
 	BGE group3
-	CMP $2, R9
+	CMP $2, R7
 	BGE group2
 
 	// 16 keys by 1 queries.
@@ -29852,256 +29851,257 @@ group:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	ADD R7<<2, R5, R6
-	MOVD d+96(FP), R8
-	LSR $2, R8, R8
-	MOVD R15, R10
-	MOVD R14, R11
-	MOVD R16, R12
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $2, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
 	PCALIGN $32
 
 group1step:
-	PRFM (R10), PLDL1KEEP
-	PRFM (R11), PLDL2KEEP
-	PRFM 64(R10), PLDL1KEEP
-	PRFM 64(R11), PLDL2KEEP
-	PRFM 128(R10), PLDL1KEEP
-	PRFM 128(R11), PLDL2KEEP
-	PRFM 192(R10), PLDL1KEEP
-	PRFM 192(R11), PLDL2KEEP
-	ADD $256, R10, R10
-	ADD $256, R11, R11
-	SUBS $256, R12, R12
-	BNE group1ahead
-	ADD R13, R10, R10
-	ADD R13, R11, R11
-	MOVD R16, R12
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	PRFM 128(R8), PLDL1KEEP
+	PRFM 128(R9), PLDL2KEEP
+	PRFM 192(R8), PLDL1KEEP
+	PRFM 192(R9), PLDL2KEEP
+	ADD $256, R8, R8
+	ADD $256, R9, R9
+	SUBS $256, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
 
-group1ahead:
-	FMOVQ (R6), F4
-	ADD R4, R6, R6
-	FMOVQ (R6), F5
-	ADD R4, R6, R6
-	FMOVQ (R6), F6
-	ADD R4, R6, R6
-	FMOVQ (R6), F7
-	ADD R4, R6, R6
-	FMOVQ (R19), F8
-	FMOVQ (R20), F9
-	FMOVQ (R22), F10
-	FMOVQ (R24), F11
+group1ahead0:
+	FMOVQ (R15), F4
+	FMOVQ (R16), F5
+	FMOVQ (R19), F6
+	FMOVQ (R21), F7
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x4f841100 // fmla v0.4s, v8.4s, v4.s[0]
-	WORD $0x4f851120 // fmla v0.4s, v9.4s, v5.s[0]
-	WORD $0x4f861140 // fmla v0.4s, v10.4s, v6.s[0]
-	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
-	WORD $0x3cf56a68 // ldr q8, [x19, x21]
-	WORD $0x3cf56a89 // ldr q9, [x20, x21]
-	WORD $0x3cf56aca // ldr q10, [x22, x21]
-	WORD $0x3cf56b0b // ldr q11, [x24, x21]
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x4f841101 // fmla v1.4s, v8.4s, v4.s[0]
-	WORD $0x4f851121 // fmla v1.4s, v9.4s, v5.s[0]
-	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
-	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
-	WORD $0x3cf76a68 // ldr q8, [x19, x23]
-	WORD $0x3cf76a89 // ldr q9, [x20, x23]
-	WORD $0x3cf76aca // ldr q10, [x22, x23]
-	WORD $0x3cf76b0b // ldr q11, [x24, x23]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	WORD $0x4f941080 // fmla v0.4s, v4.4s, v20.s[0]
+	WORD $0x4f941181 // fmla v1.4s, v12.4s, v20.s[0]
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	WORD $0x4f9510a0 // fmla v0.4s, v5.4s, v21.s[0]
+	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	WORD $0x4f9610c0 // fmla v0.4s, v6.4s, v22.s[0]
+	WORD $0x4f9611c1 // fmla v1.4s, v14.4s, v22.s[0]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	WORD $0x4f9710e0 // fmla v0.4s, v7.4s, v23.s[0]
+	WORD $0x4f9711e1 // fmla v1.4s, v15.4s, v23.s[0]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a05 // ldr q5, [x16, x20]
+	WORD $0x3cf46a66 // ldr q6, [x19, x20]
+	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x4f841102 // fmla v2.4s, v8.4s, v4.s[0]
-	WORD $0x4f851122 // fmla v2.4s, v9.4s, v5.s[0]
-	WORD $0x4f861142 // fmla v2.4s, v10.4s, v6.s[0]
-	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
-	WORD $0x3cf96a68 // ldr q8, [x19, x25]
-	WORD $0x3cf96a89 // ldr q9, [x20, x25]
-	WORD $0x3cf96aca // ldr q10, [x22, x25]
-	WORD $0x3cf96b0b // ldr q11, [x24, x25]
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
-	WORD $0x4f861143 // fmla v3.4s, v10.4s, v6.s[0]
-	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f941082 // fmla v2.4s, v4.4s, v20.s[0]
+	WORD $0x4f941183 // fmla v3.4s, v12.4s, v20.s[0]
+	WORD $0x4f9510a2 // fmla v2.4s, v5.4s, v21.s[0]
+	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
+	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
+	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
+	WORD $0x4f9710e2 // fmla v2.4s, v7.4s, v23.s[0]
+	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $1, R8, R8
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
 	BNE group1step
-	MOVD d+96(FP), R8
-	ANDS $3, R8, R8
+	MOVD d+96(FP), R6
+	ANDS $3, R6, R6
 	BEQ group1store
-	SUB $4, R8, R8
-	ADD R8<<2, R19, R19
-	ADD R8<<2, R20, R20
-	ADD R8<<2, R22, R22
-	ADD R8<<2, R24, R24
-	MUL R4, R8, R9
-	ADD R9, R6, R6
-	FMOVQ (R6), F4
-	ADD R4, R6, R6
-	FMOVQ (R6), F5
-	ADD R4, R6, R6
-	FMOVQ (R6), F6
-	ADD R4, R6, R6
-	FMOVQ (R6), F7
-	ADD R4, R6, R6
-	FMOVQ (R19), F8
-	FMOVQ (R20), F9
-	FMOVQ (R22), F10
-	FMOVQ (R24), F11
+	SUB $4, R6, R6
+	ADD R6<<2, R15, R15
+	ADD R6<<2, R16, R16
+	ADD R6<<2, R19, R19
+	ADD R6<<2, R21, R21
+	MUL R3, R6, R7
+	ADD R7, R4, R4
+	FMOVQ (R15), F4
+	FMOVQ (R16), F5
+	FMOVQ (R19), F6
+	FMOVQ (R21), F7
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	CMP $-1, R6
 	BLT group1skip1
-	WORD $0x4f851120 // fmla v0.4s, v9.4s, v5.s[0]
+	WORD $0x4f9510a0 // fmla v0.4s, v5.4s, v21.s[0]
 
 group1skip1:
-	CMP $-2, R8
-	BLT group1skip2
-	WORD $0x4f861140 // fmla v0.4s, v10.4s, v6.s[0]
-
-group1skip2:
-	CMP $-3, R8
-	BLT group1skip3
-	WORD $0x4f871160 // fmla v0.4s, v11.4s, v7.s[0]
-
-group1skip3:
-	WORD $0x3cf56a68 // ldr q8, [x19, x21]
-	WORD $0x3cf56a89 // ldr q9, [x20, x21]
-	WORD $0x3cf56aca // ldr q10, [x22, x21]
-	WORD $0x3cf56b0b // ldr q11, [x24, x21]
-
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	CMP $-1, R8
+	CMP $-1, R6
 	BLT group1skip5
-	WORD $0x4f851121 // fmla v1.4s, v9.4s, v5.s[0]
+	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
 
 group1skip5:
-	CMP $-2, R8
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	CMP $-2, R6
+	BLT group1skip2
+	WORD $0x4f9610c0 // fmla v0.4s, v6.4s, v22.s[0]
+
+group1skip2:
+	CMP $-2, R6
 	BLT group1skip6
-	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
+	WORD $0x4f9611c1 // fmla v1.4s, v14.4s, v22.s[0]
 
 group1skip6:
-	CMP $-3, R8
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	CMP $-3, R6
+	BLT group1skip3
+	WORD $0x4f9710e0 // fmla v0.4s, v7.4s, v23.s[0]
+
+group1skip3:
+	CMP $-3, R6
 	BLT group1skip7
-	WORD $0x4f871161 // fmla v1.4s, v11.4s, v7.s[0]
+	WORD $0x4f9711e1 // fmla v1.4s, v15.4s, v23.s[0]
 
 group1skip7:
-	WORD $0x3cf76a68 // ldr q8, [x19, x23]
-	WORD $0x3cf76a89 // ldr q9, [x20, x23]
-	WORD $0x3cf76aca // ldr q10, [x22, x23]
-	WORD $0x3cf76b0b // ldr q11, [x24, x23]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a05 // ldr q5, [x16, x20]
+	WORD $0x3cf46a66 // ldr q6, [x19, x20]
+	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R6
 	BLT group1skip9
-	WORD $0x4f851122 // fmla v2.4s, v9.4s, v5.s[0]
+	WORD $0x4f9510a2 // fmla v2.4s, v5.4s, v21.s[0]
 
 group1skip9:
-	CMP $-2, R8
-	BLT group1skip10
-	WORD $0x4f861142 // fmla v2.4s, v10.4s, v6.s[0]
-
-group1skip10:
-	CMP $-3, R8
-	BLT group1skip11
-	WORD $0x4f871162 // fmla v2.4s, v11.4s, v7.s[0]
-
-group1skip11:
-	WORD $0x3cf96a68 // ldr q8, [x19, x25]
-	WORD $0x3cf96a89 // ldr q9, [x20, x25]
-	WORD $0x3cf96aca // ldr q10, [x22, x25]
-	WORD $0x3cf96b0b // ldr q11, [x24, x25]
-
-	// Transpose the 4×4 matrix.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	CMP $-1, R8
+	CMP $-1, R6
 	BLT group1skip13
-	WORD $0x4f851123 // fmla v3.4s, v9.4s, v5.s[0]
+	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
 
 group1skip13:
-	CMP $-2, R8
+	CMP $-2, R6
+	BLT group1skip10
+	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
+
+group1skip10:
+	CMP $-2, R6
 	BLT group1skip14
-	WORD $0x4f861143 // fmla v3.4s, v10.4s, v6.s[0]
+	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
 
 group1skip14:
-	CMP $-3, R8
+	CMP $-3, R6
+	BLT group1skip11
+	WORD $0x4f9710e2 // fmla v2.4s, v7.4s, v23.s[0]
+
+group1skip11:
+	CMP $-3, R6
 	BLT group1skip15
-	WORD $0x4f871163 // fmla v3.4s, v11.4s, v7.s[0]
+	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
 
 group1skip15:
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
+	ADD $16, R21, R21
 
 group1store:
 	VORR V0.B16, V0.B16, V8.B16
@@ -30117,7 +30117,7 @@ group1store:
 	VORR V3.B16, V3.B16, V18.B16
 	VORR V3.B16, V3.B16, V19.B16
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V8.S4, V0.S4, V4.S4
 	VTRN2 V8.S4, V0.S4, V5.S4
 	VTRN1 V10.S4, V9.S4, V6.S4
@@ -30127,7 +30127,7 @@ group1store:
 	VTRN1 V7.D2, V5.D2, V8.D2
 	VTRN2 V7.D2, V5.D2, V10.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V11.S4, V1.S4, V4.S4
 	VTRN2 V11.S4, V1.S4, V5.S4
 	VTRN1 V13.S4, V12.S4, V6.S4
@@ -30137,7 +30137,7 @@ group1store:
 	VTRN1 V7.D2, V5.D2, V11.D2
 	VTRN2 V7.D2, V5.D2, V13.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V14.S4, V2.S4, V4.S4
 	VTRN2 V14.S4, V2.S4, V5.S4
 	VTRN1 V16.S4, V15.S4, V6.S4
@@ -30147,7 +30147,7 @@ group1store:
 	VTRN1 V7.D2, V5.D2, V14.D2
 	VTRN2 V7.D2, V5.D2, V16.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V17.S4, V3.S4, V4.S4
 	VTRN2 V17.S4, V3.S4, V5.S4
 	VTRN1 V19.S4, V18.S4, V6.S4
@@ -30158,79 +30158,80 @@ group1store:
 	VTRN2 V7.D2, V5.D2, V19.D2
 
 group1lanes:
-	ADD R7<<2, R3, R6
-	MOVD max_base+104(FP), R9
-	ADD R7<<2, R9, R9
-	FMOVQ (R9), F4
-	FMOVQ F0, (R6)
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F4
+	FMOVQ F0, (R4)
 	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
 	VBIT V5.B16, V0.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F8, (R6)
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
 	WORD $0x6ea4e505 // fcmgt v5.4s, v8.4s, v4.4s
 	VBIT V5.B16, V8.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F9, (R6)
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
 	WORD $0x6ea4e525 // fcmgt v5.4s, v9.4s, v4.4s
 	VBIT V5.B16, V9.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F10, (R6)
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
 	WORD $0x6ea4e545 // fcmgt v5.4s, v10.4s, v4.4s
 	VBIT V5.B16, V10.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F1, (R6)
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
 	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
 	VBIT V5.B16, V1.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F11, (R6)
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
 	WORD $0x6ea4e565 // fcmgt v5.4s, v11.4s, v4.4s
 	VBIT V5.B16, V11.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F12, (R6)
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
 	WORD $0x6ea4e585 // fcmgt v5.4s, v12.4s, v4.4s
 	VBIT V5.B16, V12.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F13, (R6)
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
 	WORD $0x6ea4e5a5 // fcmgt v5.4s, v13.4s, v4.4s
 	VBIT V5.B16, V13.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F2, (R6)
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
 	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
 	VBIT V5.B16, V2.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F14, (R6)
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
 	WORD $0x6ea4e5c5 // fcmgt v5.4s, v14.4s, v4.4s
 	VBIT V5.B16, V14.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F15, (R6)
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
 	WORD $0x6ea4e5e5 // fcmgt v5.4s, v15.4s, v4.4s
 	VBIT V5.B16, V15.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F16, (R6)
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
 	WORD $0x6ea4e605 // fcmgt v5.4s, v16.4s, v4.4s
 	VBIT V5.B16, V16.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F3, (R6)
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
 	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
 	VBIT V5.B16, V3.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F17, (R6)
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
 	WORD $0x6ea4e625 // fcmgt v5.4s, v17.4s, v4.4s
 	VBIT V5.B16, V17.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F18, (R6)
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
 	WORD $0x6ea4e645 // fcmgt v5.4s, v18.4s, v4.4s
 	VBIT V5.B16, V18.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F19, (R6)
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
 	WORD $0x6ea4e665 // fcmgt v5.4s, v19.4s, v4.4s
 	VBIT V5.B16, V19.B16, V4.B16
-	ADD R4, R6, R6
-	FMOVQ F4, (R9)
-	ADD $4, R7, R7
-	CMP R1, R7
+	ADD R3, R4, R4
+	FMOVQ F4, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
 	BLT next
-	CMP R7<<2, R4
+	CMP R5<<2, R3
 	BGT group1lanes
 	B next
 
@@ -30244,284 +30245,285 @@ group2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	ADD R7<<2, R5, R6
-	MOVD d+96(FP), R8
-	LSR $2, R8, R8
-	MOVD R15, R10
-	MOVD R14, R11
-	MOVD R16, R12
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $2, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
 	PCALIGN $32
 
 group2step:
-	PRFM (R10), PLDL1KEEP
-	PRFM (R11), PLDL2KEEP
-	PRFM 64(R10), PLDL1KEEP
-	PRFM 64(R11), PLDL2KEEP
-	PRFM 128(R10), PLDL1KEEP
-	PRFM 128(R11), PLDL2KEEP
-	PRFM 192(R10), PLDL1KEEP
-	PRFM 192(R11), PLDL2KEEP
-	ADD $256, R10, R10
-	ADD $256, R11, R11
-	SUBS $256, R12, R12
-	BNE group2ahead
-	ADD R13, R10, R10
-	ADD R13, R11, R11
-	MOVD R16, R12
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	PRFM 128(R8), PLDL1KEEP
+	PRFM 128(R9), PLDL2KEEP
+	PRFM 192(R8), PLDL1KEEP
+	PRFM 192(R9), PLDL2KEEP
+	ADD $256, R8, R8
+	ADD $256, R9, R9
+	SUBS $256, R10, R10
+	BNE group2ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
 
-group2ahead:
-	FMOVQ (R6), F8
-	ADD R4, R6, R6
-	FMOVQ (R6), F9
-	ADD R4, R6, R6
-	FMOVQ (R6), F10
-	ADD R4, R6, R6
-	FMOVQ (R6), F11
-	ADD R4, R6, R6
-	FMOVQ (R19), F12
-	FMOVQ (R20), F13
-	FMOVQ (R22), F14
-	FMOVQ (R24), F15
+group2ahead0:
+	FMOVQ (R15), F8
+	FMOVQ (R16), F9
+	FMOVQ (R19), F10
+	FMOVQ (R21), F11
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f881180 // fmla v0.4s, v12.4s, v8.s[0]
-	WORD $0x4fa81181 // fmla v1.4s, v12.4s, v8.s[1]
-	WORD $0x4f8911a0 // fmla v0.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a1 // fmla v1.4s, v13.4s, v9.s[1]
-	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c1 // fmla v1.4s, v14.4s, v10.s[1]
-	WORD $0x4f8b11e0 // fmla v0.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
-	WORD $0x3cf56a6c // ldr q12, [x19, x21]
-	WORD $0x3cf56a8d // ldr q13, [x20, x21]
-	WORD $0x3cf56ace // ldr q14, [x22, x21]
-	WORD $0x3cf56b0f // ldr q15, [x24, x21]
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f881182 // fmla v2.4s, v12.4s, v8.s[0]
-	WORD $0x4fa81183 // fmla v3.4s, v12.4s, v8.s[1]
-	WORD $0x4f8911a2 // fmla v2.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a3 // fmla v3.4s, v13.4s, v9.s[1]
-	WORD $0x4f8a11c2 // fmla v2.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c3 // fmla v3.4s, v14.4s, v10.s[1]
-	WORD $0x4f8b11e2 // fmla v2.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
-	WORD $0x3cf76a6c // ldr q12, [x19, x23]
-	WORD $0x3cf76a8d // ldr q13, [x20, x23]
-	WORD $0x3cf76ace // ldr q14, [x22, x23]
-	WORD $0x3cf76b0f // ldr q15, [x24, x23]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x4f981100 // fmla v0.4s, v8.4s, v24.s[0]
+	WORD $0x4fb81101 // fmla v1.4s, v8.4s, v24.s[1]
+	WORD $0x4f981202 // fmla v2.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81203 // fmla v3.4s, v16.4s, v24.s[1]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
+	WORD $0x4fb91121 // fmla v1.4s, v9.4s, v25.s[1]
+	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91223 // fmla v3.4s, v17.4s, v25.s[1]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
+	WORD $0x4fba1141 // fmla v1.4s, v10.4s, v26.s[1]
+	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1243 // fmla v3.4s, v18.4s, v26.s[1]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
+	WORD $0x4fbb1161 // fmla v1.4s, v11.4s, v27.s[1]
+	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1263 // fmla v3.4s, v19.4s, v27.s[1]
+	WORD $0x3cf469e8 // ldr q8, [x15, x20]
+	WORD $0x3cf46a09 // ldr q9, [x16, x20]
+	WORD $0x3cf46a6a // ldr q10, [x19, x20]
+	WORD $0x3cf46aab // ldr q11, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
-	WORD $0x4fa81185 // fmla v5.4s, v12.4s, v8.s[1]
-	WORD $0x4f8911a4 // fmla v4.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a5 // fmla v5.4s, v13.4s, v9.s[1]
-	WORD $0x4f8a11c4 // fmla v4.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
-	WORD $0x4f8b11e4 // fmla v4.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
-	WORD $0x3cf96a6c // ldr q12, [x19, x25]
-	WORD $0x3cf96a8d // ldr q13, [x20, x25]
-	WORD $0x3cf96ace // ldr q14, [x22, x25]
-	WORD $0x3cf96b0f // ldr q15, [x24, x25]
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f881186 // fmla v6.4s, v12.4s, v8.s[0]
-	WORD $0x4fa81187 // fmla v7.4s, v12.4s, v8.s[1]
-	WORD $0x4f8911a6 // fmla v6.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a7 // fmla v7.4s, v13.4s, v9.s[1]
-	WORD $0x4f8a11c6 // fmla v6.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c7 // fmla v7.4s, v14.4s, v10.s[1]
-	WORD $0x4f8b11e6 // fmla v6.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f981104 // fmla v4.4s, v8.4s, v24.s[0]
+	WORD $0x4fb81105 // fmla v5.4s, v8.4s, v24.s[1]
+	WORD $0x4f981206 // fmla v6.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81207 // fmla v7.4s, v16.4s, v24.s[1]
+	WORD $0x4f991124 // fmla v4.4s, v9.4s, v25.s[0]
+	WORD $0x4fb91125 // fmla v5.4s, v9.4s, v25.s[1]
+	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
+	WORD $0x4f9a1144 // fmla v4.4s, v10.4s, v26.s[0]
+	WORD $0x4fba1145 // fmla v5.4s, v10.4s, v26.s[1]
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
+	WORD $0x4f9b1164 // fmla v4.4s, v11.4s, v27.s[0]
+	WORD $0x4fbb1165 // fmla v5.4s, v11.4s, v27.s[1]
+	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $1, R8, R8
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
 	BNE group2step
-	MOVD d+96(FP), R8
-	ANDS $3, R8, R8
+	MOVD d+96(FP), R6
+	ANDS $3, R6, R6
 	BEQ group2store
-	SUB $4, R8, R8
-	ADD R8<<2, R19, R19
-	ADD R8<<2, R20, R20
-	ADD R8<<2, R22, R22
-	ADD R8<<2, R24, R24
-	MUL R4, R8, R9
-	ADD R9, R6, R6
-	FMOVQ (R6), F8
-	ADD R4, R6, R6
-	FMOVQ (R6), F9
-	ADD R4, R6, R6
-	FMOVQ (R6), F10
-	ADD R4, R6, R6
-	FMOVQ (R6), F11
-	ADD R4, R6, R6
-	FMOVQ (R19), F12
-	FMOVQ (R20), F13
-	FMOVQ (R22), F14
-	FMOVQ (R24), F15
+	SUB $4, R6, R6
+	ADD R6<<2, R15, R15
+	ADD R6<<2, R16, R16
+	ADD R6<<2, R19, R19
+	ADD R6<<2, R21, R21
+	MUL R3, R6, R7
+	ADD R7, R4, R4
+	FMOVQ (R15), F8
+	FMOVQ (R16), F9
+	FMOVQ (R19), F10
+	FMOVQ (R21), F11
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	CMP $-1, R6
 	BLT group2skip1
-	WORD $0x4f8911a0 // fmla v0.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a1 // fmla v1.4s, v13.4s, v9.s[1]
+	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
+	WORD $0x4fb91121 // fmla v1.4s, v9.4s, v25.s[1]
 
 group2skip1:
-	CMP $-2, R8
-	BLT group2skip2
-	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c1 // fmla v1.4s, v14.4s, v10.s[1]
-
-group2skip2:
-	CMP $-3, R8
-	BLT group2skip3
-	WORD $0x4f8b11e0 // fmla v0.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e1 // fmla v1.4s, v15.4s, v11.s[1]
-
-group2skip3:
-	WORD $0x3cf56a6c // ldr q12, [x19, x21]
-	WORD $0x3cf56a8d // ldr q13, [x20, x21]
-	WORD $0x3cf56ace // ldr q14, [x22, x21]
-	WORD $0x3cf56b0f // ldr q15, [x24, x21]
-
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R8
+	CMP $-1, R6
 	BLT group2skip5
-	WORD $0x4f8911a2 // fmla v2.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a3 // fmla v3.4s, v13.4s, v9.s[1]
+	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91223 // fmla v3.4s, v17.4s, v25.s[1]
 
 group2skip5:
-	CMP $-2, R8
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	CMP $-2, R6
+	BLT group2skip2
+	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
+	WORD $0x4fba1141 // fmla v1.4s, v10.4s, v26.s[1]
+
+group2skip2:
+	CMP $-2, R6
 	BLT group2skip6
-	WORD $0x4f8a11c2 // fmla v2.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c3 // fmla v3.4s, v14.4s, v10.s[1]
+	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1243 // fmla v3.4s, v18.4s, v26.s[1]
 
 group2skip6:
-	CMP $-3, R8
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	CMP $-3, R6
+	BLT group2skip3
+	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
+	WORD $0x4fbb1161 // fmla v1.4s, v11.4s, v27.s[1]
+
+group2skip3:
+	CMP $-3, R6
 	BLT group2skip7
-	WORD $0x4f8b11e2 // fmla v2.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e3 // fmla v3.4s, v15.4s, v11.s[1]
+	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1263 // fmla v3.4s, v19.4s, v27.s[1]
 
 group2skip7:
-	WORD $0x3cf76a6c // ldr q12, [x19, x23]
-	WORD $0x3cf76a8d // ldr q13, [x20, x23]
-	WORD $0x3cf76ace // ldr q14, [x22, x23]
-	WORD $0x3cf76b0f // ldr q15, [x24, x23]
+	WORD $0x3cf469e8 // ldr q8, [x15, x20]
+	WORD $0x3cf46a09 // ldr q9, [x16, x20]
+	WORD $0x3cf46a6a // ldr q10, [x19, x20]
+	WORD $0x3cf46aab // ldr q11, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V8.S4, V12.S4
+	VTRN2 V9.S4, V8.S4, V13.S4
+	VTRN1 V11.S4, V10.S4, V14.S4
+	VTRN2 V11.S4, V10.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V10.D2
+	VTRN1 V15.D2, V13.D2, V9.D2
+	VTRN2 V15.D2, V13.D2, V11.D2
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
 	BLT group2skip9
-	WORD $0x4f8911a4 // fmla v4.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a5 // fmla v5.4s, v13.4s, v9.s[1]
+	WORD $0x4f991124 // fmla v4.4s, v9.4s, v25.s[0]
+	WORD $0x4fb91125 // fmla v5.4s, v9.4s, v25.s[1]
 
 group2skip9:
-	CMP $-2, R8
-	BLT group2skip10
-	WORD $0x4f8a11c4 // fmla v4.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
-
-group2skip10:
-	CMP $-3, R8
-	BLT group2skip11
-	WORD $0x4f8b11e4 // fmla v4.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e5 // fmla v5.4s, v15.4s, v11.s[1]
-
-group2skip11:
-	WORD $0x3cf96a6c // ldr q12, [x19, x25]
-	WORD $0x3cf96a8d // ldr q13, [x20, x25]
-	WORD $0x3cf96ace // ldr q14, [x22, x25]
-	WORD $0x3cf96b0f // ldr q15, [x24, x25]
-
-	// Transpose the 4×4 matrix.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R8
+	CMP $-1, R6
 	BLT group2skip13
-	WORD $0x4f8911a6 // fmla v6.4s, v13.4s, v9.s[0]
-	WORD $0x4fa911a7 // fmla v7.4s, v13.4s, v9.s[1]
+	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
 
 group2skip13:
-	CMP $-2, R8
+	CMP $-2, R6
+	BLT group2skip10
+	WORD $0x4f9a1144 // fmla v4.4s, v10.4s, v26.s[0]
+	WORD $0x4fba1145 // fmla v5.4s, v10.4s, v26.s[1]
+
+group2skip10:
+	CMP $-2, R6
 	BLT group2skip14
-	WORD $0x4f8a11c6 // fmla v6.4s, v14.4s, v10.s[0]
-	WORD $0x4faa11c7 // fmla v7.4s, v14.4s, v10.s[1]
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
 
 group2skip14:
-	CMP $-3, R8
+	CMP $-3, R6
+	BLT group2skip11
+	WORD $0x4f9b1164 // fmla v4.4s, v11.4s, v27.s[0]
+	WORD $0x4fbb1165 // fmla v5.4s, v11.4s, v27.s[1]
+
+group2skip11:
+	CMP $-3, R6
 	BLT group2skip15
-	WORD $0x4f8b11e6 // fmla v6.4s, v15.4s, v11.s[0]
-	WORD $0x4fab11e7 // fmla v7.4s, v15.4s, v11.s[1]
+	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
 
 group2skip15:
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
+	ADD $16, R21, R21
 
 group2store:
 	VORR V1.B16, V1.B16, V12.B16
@@ -30533,7 +30535,7 @@ group2store:
 	VORR V7.B16, V7.B16, V18.B16
 	VORR V7.B16, V7.B16, V19.B16
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V8.S4
 	VTRN2 V1.S4, V0.S4, V9.S4
 	VTRN1 V13.S4, V12.S4, V10.S4
@@ -30543,7 +30545,7 @@ group2store:
 	VTRN1 V11.D2, V9.D2, V1.D2
 	VTRN2 V11.D2, V9.D2, V13.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V3.S4, V2.S4, V8.S4
 	VTRN2 V3.S4, V2.S4, V9.S4
 	VTRN1 V15.S4, V14.S4, V10.S4
@@ -30553,7 +30555,7 @@ group2store:
 	VTRN1 V11.D2, V9.D2, V3.D2
 	VTRN2 V11.D2, V9.D2, V15.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V5.S4, V4.S4, V8.S4
 	VTRN2 V5.S4, V4.S4, V9.S4
 	VTRN1 V17.S4, V16.S4, V10.S4
@@ -30563,7 +30565,7 @@ group2store:
 	VTRN1 V11.D2, V9.D2, V5.D2
 	VTRN2 V11.D2, V9.D2, V17.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V7.S4, V6.S4, V8.S4
 	VTRN2 V7.S4, V6.S4, V9.S4
 	VTRN1 V19.S4, V18.S4, V10.S4
@@ -30574,79 +30576,80 @@ group2store:
 	VTRN2 V11.D2, V9.D2, V19.D2
 
 group2lanes:
-	ADD R7<<2, R3, R6
-	MOVD max_base+104(FP), R9
-	ADD R7<<2, R9, R9
-	FMOVQ (R9), F8
-	FMOVQ F0, (R6)
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F8
+	FMOVQ F0, (R4)
 	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
 	VBIT V9.B16, V0.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F1, (R6)
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
 	WORD $0x6ea8e429 // fcmgt v9.4s, v1.4s, v8.4s
 	VBIT V9.B16, V1.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F12, (R6)
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
 	WORD $0x6ea8e589 // fcmgt v9.4s, v12.4s, v8.4s
 	VBIT V9.B16, V12.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F13, (R6)
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
 	WORD $0x6ea8e5a9 // fcmgt v9.4s, v13.4s, v8.4s
 	VBIT V9.B16, V13.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F2, (R6)
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
 	WORD $0x6ea8e449 // fcmgt v9.4s, v2.4s, v8.4s
 	VBIT V9.B16, V2.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F3, (R6)
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
 	WORD $0x6ea8e469 // fcmgt v9.4s, v3.4s, v8.4s
 	VBIT V9.B16, V3.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F14, (R6)
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
 	WORD $0x6ea8e5c9 // fcmgt v9.4s, v14.4s, v8.4s
 	VBIT V9.B16, V14.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F15, (R6)
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
 	WORD $0x6ea8e5e9 // fcmgt v9.4s, v15.4s, v8.4s
 	VBIT V9.B16, V15.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F4, (R6)
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
 	WORD $0x6ea8e489 // fcmgt v9.4s, v4.4s, v8.4s
 	VBIT V9.B16, V4.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F5, (R6)
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
 	WORD $0x6ea8e4a9 // fcmgt v9.4s, v5.4s, v8.4s
 	VBIT V9.B16, V5.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F16, (R6)
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
 	WORD $0x6ea8e609 // fcmgt v9.4s, v16.4s, v8.4s
 	VBIT V9.B16, V16.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F17, (R6)
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
 	WORD $0x6ea8e629 // fcmgt v9.4s, v17.4s, v8.4s
 	VBIT V9.B16, V17.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F6, (R6)
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
 	WORD $0x6ea8e4c9 // fcmgt v9.4s, v6.4s, v8.4s
 	VBIT V9.B16, V6.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F7, (R6)
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
 	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
 	VBIT V9.B16, V7.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F18, (R6)
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
 	WORD $0x6ea8e649 // fcmgt v9.4s, v18.4s, v8.4s
 	VBIT V9.B16, V18.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F19, (R6)
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
 	WORD $0x6ea8e669 // fcmgt v9.4s, v19.4s, v8.4s
 	VBIT V9.B16, V19.B16, V8.B16
-	ADD R4, R6, R6
-	FMOVQ F8, (R9)
-	ADD $4, R7, R7
-	CMP R1, R7
+	ADD R3, R4, R4
+	FMOVQ F8, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
 	BLT next
-	CMP R7<<2, R4
+	CMP R5<<2, R3
 	BGT group2lanes
 	B next
 
@@ -30664,312 +30667,313 @@ group3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	ADD R7<<2, R5, R6
-	MOVD d+96(FP), R8
-	LSR $2, R8, R8
-	MOVD R15, R10
-	MOVD R14, R11
-	MOVD R16, R12
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $2, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
 	PCALIGN $32
 
 group3step:
-	PRFM (R10), PLDL1KEEP
-	PRFM (R11), PLDL2KEEP
-	PRFM 64(R10), PLDL1KEEP
-	PRFM 64(R11), PLDL2KEEP
-	PRFM 128(R10), PLDL1KEEP
-	PRFM 128(R11), PLDL2KEEP
-	PRFM 192(R10), PLDL1KEEP
-	PRFM 192(R11), PLDL2KEEP
-	ADD $256, R10, R10
-	ADD $256, R11, R11
-	SUBS $256, R12, R12
-	BNE group3ahead
-	ADD R13, R10, R10
-	ADD R13, R11, R11
-	MOVD R16, R12
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	PRFM 128(R8), PLDL1KEEP
+	PRFM 128(R9), PLDL2KEEP
+	PRFM 192(R8), PLDL1KEEP
+	PRFM 192(R9), PLDL2KEEP
+	ADD $256, R8, R8
+	ADD $256, R9, R9
+	SUBS $256, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
 
-group3ahead:
-	FMOVQ (R6), F12
-	ADD R4, R6, R6
-	FMOVQ (R6), F13
-	ADD R4, R6, R6
-	FMOVQ (R6), F14
-	ADD R4, R6, R6
-	FMOVQ (R6), F15
-	ADD R4, R6, R6
-	FMOVQ (R19), F16
-	FMOVQ (R20), F17
-	FMOVQ (R22), F18
-	FMOVQ (R24), F19
+group3ahead0:
+	FMOVQ (R15), F12
+	FMOVQ (R16), F13
+	FMOVQ (R19), F14
+	FMOVQ (R21), F15
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	WORD $0x4f8c1200 // fmla v0.4s, v16.4s, v12.s[0]
-	WORD $0x4fac1201 // fmla v1.4s, v16.4s, v12.s[1]
-	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
-	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1221 // fmla v1.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a22 // fmla v2.4s, v17.4s, v13.s[2]
-	WORD $0x4f8e1240 // fmla v0.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1241 // fmla v1.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
-	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1261 // fmla v1.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
-	WORD $0x3cf56a70 // ldr q16, [x19, x21]
-	WORD $0x3cf56a91 // ldr q17, [x20, x21]
-	WORD $0x3cf56ad2 // ldr q18, [x22, x21]
-	WORD $0x3cf56b13 // ldr q19, [x24, x21]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	WORD $0x4f941180 // fmla v0.4s, v12.4s, v20.s[0]
+	WORD $0x4fb41181 // fmla v1.4s, v12.4s, v20.s[1]
+	WORD $0x4f941982 // fmla v2.4s, v12.4s, v20.s[2]
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	WORD $0x4f9511a0 // fmla v0.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a2 // fmla v2.4s, v13.4s, v21.s[2]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c1 // fmla v1.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c2 // fmla v2.4s, v14.4s, v22.s[2]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	WORD $0x4f8c1203 // fmla v3.4s, v16.4s, v12.s[0]
-	WORD $0x4fac1204 // fmla v4.4s, v16.4s, v12.s[1]
-	WORD $0x4f8c1a05 // fmla v5.4s, v16.4s, v12.s[2]
-	WORD $0x4f8d1223 // fmla v3.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1224 // fmla v4.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a25 // fmla v5.4s, v17.4s, v13.s[2]
-	WORD $0x4f8e1243 // fmla v3.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1244 // fmla v4.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a45 // fmla v5.4s, v18.4s, v14.s[2]
-	WORD $0x4f8f1263 // fmla v3.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1264 // fmla v4.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
-	WORD $0x3cf76a70 // ldr q16, [x19, x23]
-	WORD $0x3cf76a91 // ldr q17, [x20, x23]
-	WORD $0x3cf76ad2 // ldr q18, [x22, x23]
-	WORD $0x3cf76b13 // ldr q19, [x24, x23]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f941183 // fmla v3.4s, v12.4s, v20.s[0]
+	WORD $0x4fb41184 // fmla v4.4s, v12.4s, v20.s[1]
+	WORD $0x4f941985 // fmla v5.4s, v12.4s, v20.s[2]
+	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a4 // fmla v4.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a5 // fmla v5.4s, v13.4s, v21.s[2]
+	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c5 // fmla v5.4s, v14.4s, v22.s[2]
+	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e4 // fmla v4.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e5 // fmla v5.4s, v15.4s, v23.s[2]
+	WORD $0x3cf469ec // ldr q12, [x15, x20]
+	WORD $0x3cf46a0d // ldr q13, [x16, x20]
+	WORD $0x3cf46a6e // ldr q14, [x19, x20]
+	WORD $0x3cf46aaf // ldr q15, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	WORD $0x4f8c1206 // fmla v6.4s, v16.4s, v12.s[0]
-	WORD $0x4fac1207 // fmla v7.4s, v16.4s, v12.s[1]
-	WORD $0x4f8c1a08 // fmla v8.4s, v16.4s, v12.s[2]
-	WORD $0x4f8d1226 // fmla v6.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1227 // fmla v7.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a28 // fmla v8.4s, v17.4s, v13.s[2]
-	WORD $0x4f8e1246 // fmla v6.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1247 // fmla v7.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a48 // fmla v8.4s, v18.4s, v14.s[2]
-	WORD $0x4f8f1266 // fmla v6.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1267 // fmla v7.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
-	WORD $0x3cf96a70 // ldr q16, [x19, x25]
-	WORD $0x3cf96a91 // ldr q17, [x20, x25]
-	WORD $0x3cf96ad2 // ldr q18, [x22, x25]
-	WORD $0x3cf96b13 // ldr q19, [x24, x25]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f941186 // fmla v6.4s, v12.4s, v20.s[0]
+	WORD $0x4fb41187 // fmla v7.4s, v12.4s, v20.s[1]
+	WORD $0x4f941988 // fmla v8.4s, v12.4s, v20.s[2]
+	WORD $0x4f9511a6 // fmla v6.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a8 // fmla v8.4s, v13.4s, v21.s[2]
+	WORD $0x4f9611c6 // fmla v6.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c7 // fmla v7.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
+	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e8 // fmla v8.4s, v15.4s, v23.s[2]
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	WORD $0x4f8c1209 // fmla v9.4s, v16.4s, v12.s[0]
-	WORD $0x4fac120a // fmla v10.4s, v16.4s, v12.s[1]
-	WORD $0x4f8c1a0b // fmla v11.4s, v16.4s, v12.s[2]
-	WORD $0x4f8d1229 // fmla v9.4s, v17.4s, v13.s[0]
-	WORD $0x4fad122a // fmla v10.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a2b // fmla v11.4s, v17.4s, v13.s[2]
-	WORD $0x4f8e1249 // fmla v9.4s, v18.4s, v14.s[0]
-	WORD $0x4fae124a // fmla v10.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a4b // fmla v11.4s, v18.4s, v14.s[2]
-	WORD $0x4f8f1269 // fmla v9.4s, v19.4s, v15.s[0]
-	WORD $0x4faf126a // fmla v10.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	WORD $0x4f941189 // fmla v9.4s, v12.4s, v20.s[0]
+	WORD $0x4fb4118a // fmla v10.4s, v12.4s, v20.s[1]
+	WORD $0x4f94198b // fmla v11.4s, v12.4s, v20.s[2]
+	WORD $0x4f9511a9 // fmla v9.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511aa // fmla v10.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519ab // fmla v11.4s, v13.4s, v21.s[2]
+	WORD $0x4f9611c9 // fmla v9.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611ca // fmla v10.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619cb // fmla v11.4s, v14.4s, v22.s[2]
+	WORD $0x4f9711e9 // fmla v9.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711ea // fmla v10.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719eb // fmla v11.4s, v15.4s, v23.s[2]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $1, R8, R8
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
 	BNE group3step
-	MOVD d+96(FP), R8
-	ANDS $3, R8, R8
+	MOVD d+96(FP), R6
+	ANDS $3, R6, R6
 	BEQ group3store
-	SUB $4, R8, R8
-	ADD R8<<2, R19, R19
-	ADD R8<<2, R20, R20
-	ADD R8<<2, R22, R22
-	ADD R8<<2, R24, R24
-	MUL R4, R8, R9
-	ADD R9, R6, R6
-	FMOVQ (R6), F12
-	ADD R4, R6, R6
-	FMOVQ (R6), F13
-	ADD R4, R6, R6
-	FMOVQ (R6), F14
-	ADD R4, R6, R6
-	FMOVQ (R6), F15
-	ADD R4, R6, R6
-	FMOVQ (R19), F16
-	FMOVQ (R20), F17
-	FMOVQ (R22), F18
-	FMOVQ (R24), F19
+	SUB $4, R6, R6
+	ADD R6<<2, R15, R15
+	ADD R6<<2, R16, R16
+	ADD R6<<2, R19, R19
+	ADD R6<<2, R21, R21
+	MUL R3, R6, R7
+	ADD R7, R4, R4
+	FMOVQ (R15), F12
+	FMOVQ (R16), F13
+	FMOVQ (R19), F14
+	FMOVQ (R21), F15
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	CMP $-1, R6
 	BLT group3skip1
-	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1221 // fmla v1.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a22 // fmla v2.4s, v17.4s, v13.s[2]
+	WORD $0x4f9511a0 // fmla v0.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a2 // fmla v2.4s, v13.4s, v21.s[2]
 
 group3skip1:
-	CMP $-2, R8
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	CMP $-2, R6
 	BLT group3skip2
-	WORD $0x4f8e1240 // fmla v0.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1241 // fmla v1.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
+	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c1 // fmla v1.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c2 // fmla v2.4s, v14.4s, v22.s[2]
 
 group3skip2:
-	CMP $-3, R8
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	CMP $-3, R6
 	BLT group3skip3
-	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1261 // fmla v1.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a62 // fmla v2.4s, v19.4s, v15.s[2]
+	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
 
 group3skip3:
-	WORD $0x3cf56a70 // ldr q16, [x19, x21]
-	WORD $0x3cf56a91 // ldr q17, [x20, x21]
-	WORD $0x3cf56ad2 // ldr q18, [x22, x21]
-	WORD $0x3cf56b13 // ldr q19, [x24, x21]
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R6
 	BLT group3skip5
-	WORD $0x4f8d1223 // fmla v3.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1224 // fmla v4.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a25 // fmla v5.4s, v17.4s, v13.s[2]
+	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a4 // fmla v4.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a5 // fmla v5.4s, v13.4s, v21.s[2]
 
 group3skip5:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group3skip6
-	WORD $0x4f8e1243 // fmla v3.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1244 // fmla v4.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a45 // fmla v5.4s, v18.4s, v14.s[2]
+	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c5 // fmla v5.4s, v14.4s, v22.s[2]
 
 group3skip6:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group3skip7
-	WORD $0x4f8f1263 // fmla v3.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1264 // fmla v4.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a65 // fmla v5.4s, v19.4s, v15.s[2]
+	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e4 // fmla v4.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e5 // fmla v5.4s, v15.4s, v23.s[2]
 
 group3skip7:
-	WORD $0x3cf76a70 // ldr q16, [x19, x23]
-	WORD $0x3cf76a91 // ldr q17, [x20, x23]
-	WORD $0x3cf76ad2 // ldr q18, [x22, x23]
-	WORD $0x3cf76b13 // ldr q19, [x24, x23]
+	WORD $0x3cf469ec // ldr q12, [x15, x20]
+	WORD $0x3cf46a0d // ldr q13, [x16, x20]
+	WORD $0x3cf46a6e // ldr q14, [x19, x20]
+	WORD $0x3cf46aaf // ldr q15, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R6
 	BLT group3skip9
-	WORD $0x4f8d1226 // fmla v6.4s, v17.4s, v13.s[0]
-	WORD $0x4fad1227 // fmla v7.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a28 // fmla v8.4s, v17.4s, v13.s[2]
+	WORD $0x4f9511a6 // fmla v6.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519a8 // fmla v8.4s, v13.4s, v21.s[2]
 
 group3skip9:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group3skip10
-	WORD $0x4f8e1246 // fmla v6.4s, v18.4s, v14.s[0]
-	WORD $0x4fae1247 // fmla v7.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a48 // fmla v8.4s, v18.4s, v14.s[2]
+	WORD $0x4f9611c6 // fmla v6.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611c7 // fmla v7.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
 
 group3skip10:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group3skip11
-	WORD $0x4f8f1266 // fmla v6.4s, v19.4s, v15.s[0]
-	WORD $0x4faf1267 // fmla v7.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a68 // fmla v8.4s, v19.4s, v15.s[2]
+	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e8 // fmla v8.4s, v15.4s, v23.s[2]
 
 group3skip11:
-	WORD $0x3cf96a70 // ldr q16, [x19, x25]
-	WORD $0x3cf96a91 // ldr q17, [x20, x25]
-	WORD $0x3cf96ad2 // ldr q18, [x22, x25]
-	WORD $0x3cf96b13 // ldr q19, [x24, x25]
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	CMP $-1, R6
 	BLT group3skip13
-	WORD $0x4f8d1229 // fmla v9.4s, v17.4s, v13.s[0]
-	WORD $0x4fad122a // fmla v10.4s, v17.4s, v13.s[1]
-	WORD $0x4f8d1a2b // fmla v11.4s, v17.4s, v13.s[2]
+	WORD $0x4f9511a9 // fmla v9.4s, v13.4s, v21.s[0]
+	WORD $0x4fb511aa // fmla v10.4s, v13.4s, v21.s[1]
+	WORD $0x4f9519ab // fmla v11.4s, v13.4s, v21.s[2]
 
 group3skip13:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group3skip14
-	WORD $0x4f8e1249 // fmla v9.4s, v18.4s, v14.s[0]
-	WORD $0x4fae124a // fmla v10.4s, v18.4s, v14.s[1]
-	WORD $0x4f8e1a4b // fmla v11.4s, v18.4s, v14.s[2]
+	WORD $0x4f9611c9 // fmla v9.4s, v14.4s, v22.s[0]
+	WORD $0x4fb611ca // fmla v10.4s, v14.4s, v22.s[1]
+	WORD $0x4f9619cb // fmla v11.4s, v14.4s, v22.s[2]
 
 group3skip14:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group3skip15
-	WORD $0x4f8f1269 // fmla v9.4s, v19.4s, v15.s[0]
-	WORD $0x4faf126a // fmla v10.4s, v19.4s, v15.s[1]
-	WORD $0x4f8f1a6b // fmla v11.4s, v19.4s, v15.s[2]
+	WORD $0x4f9711e9 // fmla v9.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711ea // fmla v10.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719eb // fmla v11.4s, v15.4s, v23.s[2]
 
 group3skip15:
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
+	ADD $16, R21, R21
 
 group3store:
 	VORR V2.B16, V2.B16, V16.B16
@@ -30977,7 +30981,7 @@ group3store:
 	VORR V8.B16, V8.B16, V18.B16
 	VORR V11.B16, V11.B16, V19.B16
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V12.S4
 	VTRN2 V1.S4, V0.S4, V13.S4
 	VTRN1 V16.S4, V2.S4, V14.S4
@@ -30987,7 +30991,7 @@ group3store:
 	VTRN1 V15.D2, V13.D2, V1.D2
 	VTRN2 V15.D2, V13.D2, V16.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V12.S4
 	VTRN2 V4.S4, V3.S4, V13.S4
 	VTRN1 V17.S4, V5.S4, V14.S4
@@ -30997,7 +31001,7 @@ group3store:
 	VTRN1 V15.D2, V13.D2, V4.D2
 	VTRN2 V15.D2, V13.D2, V17.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V7.S4, V6.S4, V12.S4
 	VTRN2 V7.S4, V6.S4, V13.S4
 	VTRN1 V18.S4, V8.S4, V14.S4
@@ -31007,7 +31011,7 @@ group3store:
 	VTRN1 V15.D2, V13.D2, V7.D2
 	VTRN2 V15.D2, V13.D2, V18.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V10.S4, V9.S4, V12.S4
 	VTRN2 V10.S4, V9.S4, V13.S4
 	VTRN1 V19.S4, V11.S4, V14.S4
@@ -31018,79 +31022,80 @@ group3store:
 	VTRN2 V15.D2, V13.D2, V19.D2
 
 group3lanes:
-	ADD R7<<2, R3, R6
-	MOVD max_base+104(FP), R9
-	ADD R7<<2, R9, R9
-	FMOVQ (R9), F12
-	FMOVQ F0, (R6)
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F12
+	FMOVQ F0, (R4)
 	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
 	VBIT V13.B16, V0.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F1, (R6)
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
 	WORD $0x6eace42d // fcmgt v13.4s, v1.4s, v12.4s
 	VBIT V13.B16, V1.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F2, (R6)
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
 	WORD $0x6eace44d // fcmgt v13.4s, v2.4s, v12.4s
 	VBIT V13.B16, V2.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F16, (R6)
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
 	WORD $0x6eace60d // fcmgt v13.4s, v16.4s, v12.4s
 	VBIT V13.B16, V16.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F3, (R6)
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
 	WORD $0x6eace46d // fcmgt v13.4s, v3.4s, v12.4s
 	VBIT V13.B16, V3.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F4, (R6)
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
 	WORD $0x6eace48d // fcmgt v13.4s, v4.4s, v12.4s
 	VBIT V13.B16, V4.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F5, (R6)
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
 	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
 	VBIT V13.B16, V5.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F17, (R6)
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
 	WORD $0x6eace62d // fcmgt v13.4s, v17.4s, v12.4s
 	VBIT V13.B16, V17.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F6, (R6)
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
 	WORD $0x6eace4cd // fcmgt v13.4s, v6.4s, v12.4s
 	VBIT V13.B16, V6.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F7, (R6)
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
 	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
 	VBIT V13.B16, V7.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F8, (R6)
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
 	WORD $0x6eace50d // fcmgt v13.4s, v8.4s, v12.4s
 	VBIT V13.B16, V8.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F18, (R6)
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
 	WORD $0x6eace64d // fcmgt v13.4s, v18.4s, v12.4s
 	VBIT V13.B16, V18.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F9, (R6)
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
 	WORD $0x6eace52d // fcmgt v13.4s, v9.4s, v12.4s
 	VBIT V13.B16, V9.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F10, (R6)
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
 	WORD $0x6eace54d // fcmgt v13.4s, v10.4s, v12.4s
 	VBIT V13.B16, V10.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F11, (R6)
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
 	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
 	VBIT V13.B16, V11.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F19, (R6)
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
 	WORD $0x6eace66d // fcmgt v13.4s, v19.4s, v12.4s
 	VBIT V13.B16, V19.B16, V12.B16
-	ADD R4, R6, R6
-	FMOVQ F12, (R9)
-	ADD $4, R7, R7
-	CMP R1, R7
+	ADD R3, R4, R4
+	FMOVQ F12, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
 	BLT next
-	CMP R7<<2, R4
+	CMP R5<<2, R3
 	BGT group3lanes
 	B next
 
@@ -31112,344 +31117,345 @@ group4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	ADD R7<<2, R5, R6
-	MOVD d+96(FP), R8
-	LSR $2, R8, R8
-	MOVD R15, R10
-	MOVD R14, R11
-	MOVD R16, R12
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $2, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
 	PCALIGN $32
 
 group4step:
-	PRFM (R10), PLDL1KEEP
-	PRFM (R11), PLDL2KEEP
-	PRFM 64(R10), PLDL1KEEP
-	PRFM 64(R11), PLDL2KEEP
-	PRFM 128(R10), PLDL1KEEP
-	PRFM 128(R11), PLDL2KEEP
-	PRFM 192(R10), PLDL1KEEP
-	PRFM 192(R11), PLDL2KEEP
-	ADD $256, R10, R10
-	ADD $256, R11, R11
-	SUBS $256, R12, R12
-	BNE group4ahead
-	ADD R13, R10, R10
-	ADD R13, R11, R11
-	MOVD R16, R12
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	PRFM 128(R8), PLDL1KEEP
+	PRFM 128(R9), PLDL2KEEP
+	PRFM 192(R8), PLDL1KEEP
+	PRFM 192(R9), PLDL2KEEP
+	ADD $256, R8, R8
+	ADD $256, R9, R9
+	SUBS $256, R10, R10
+	BNE group4ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
 
-group4ahead:
-	FMOVQ (R6), F16
-	ADD R4, R6, R6
-	FMOVQ (R6), F17
-	ADD R4, R6, R6
-	FMOVQ (R6), F18
-	ADD R4, R6, R6
-	FMOVQ (R6), F19
-	ADD R4, R6, R6
-	FMOVQ (R19), F20
-	FMOVQ (R20), F21
-	FMOVQ (R22), F22
-	FMOVQ (R24), F23
+group4ahead0:
+	FMOVQ (R15), F16
+	FMOVQ (R16), F17
+	FMOVQ (R19), F18
+	FMOVQ (R21), F19
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
-	WORD $0x4fb01281 // fmla v1.4s, v20.4s, v16.s[1]
-	WORD $0x4f901a82 // fmla v2.4s, v20.4s, v16.s[2]
-	WORD $0x4fb01a83 // fmla v3.4s, v20.4s, v16.s[3]
-	WORD $0x4f9112a0 // fmla v0.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a1 // fmla v1.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aa2 // fmla v2.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aa3 // fmla v3.4s, v21.4s, v17.s[3]
-	WORD $0x4f9212c0 // fmla v0.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c1 // fmla v1.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ac2 // fmla v2.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21ac3 // fmla v3.4s, v22.4s, v18.s[3]
-	WORD $0x4f9312e0 // fmla v0.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e1 // fmla v1.4s, v23.4s, v19.s[1]
-	WORD $0x4f931ae2 // fmla v2.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
-	WORD $0x3cf56a74 // ldr q20, [x19, x21]
-	WORD $0x3cf56a95 // ldr q21, [x20, x21]
-	WORD $0x3cf56ad6 // ldr q22, [x22, x21]
-	WORD $0x3cf56b17 // ldr q23, [x24, x21]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	WORD $0x4f901284 // fmla v4.4s, v20.4s, v16.s[0]
-	WORD $0x4fb01285 // fmla v5.4s, v20.4s, v16.s[1]
-	WORD $0x4f901a86 // fmla v6.4s, v20.4s, v16.s[2]
-	WORD $0x4fb01a87 // fmla v7.4s, v20.4s, v16.s[3]
-	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a5 // fmla v5.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aa6 // fmla v6.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aa7 // fmla v7.4s, v21.4s, v17.s[3]
-	WORD $0x4f9212c4 // fmla v4.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c5 // fmla v5.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ac6 // fmla v6.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21ac7 // fmla v7.4s, v22.4s, v18.s[3]
-	WORD $0x4f9312e4 // fmla v4.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e5 // fmla v5.4s, v23.4s, v19.s[1]
-	WORD $0x4f931ae6 // fmla v6.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
-	WORD $0x3cf76a74 // ldr q20, [x19, x23]
-	WORD $0x3cf76a95 // ldr q21, [x20, x23]
-	WORD $0x3cf76ad6 // ldr q22, [x22, x23]
-	WORD $0x3cf76b17 // ldr q23, [x24, x23]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+	WORD $0x3cf469f0 // ldr q16, [x15, x20]
+	WORD $0x3cf46a11 // ldr q17, [x16, x20]
+	WORD $0x3cf46a72 // ldr q18, [x19, x20]
+	WORD $0x3cf46ab3 // ldr q19, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	WORD $0x4f901288 // fmla v8.4s, v20.4s, v16.s[0]
-	WORD $0x4fb01289 // fmla v9.4s, v20.4s, v16.s[1]
-	WORD $0x4f901a8a // fmla v10.4s, v20.4s, v16.s[2]
-	WORD $0x4fb01a8b // fmla v11.4s, v20.4s, v16.s[3]
-	WORD $0x4f9112a8 // fmla v8.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a9 // fmla v9.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aaa // fmla v10.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aab // fmla v11.4s, v21.4s, v17.s[3]
-	WORD $0x4f9212c8 // fmla v8.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c9 // fmla v9.4s, v22.4s, v18.s[1]
-	WORD $0x4f921aca // fmla v10.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21acb // fmla v11.4s, v22.4s, v18.s[3]
-	WORD $0x4f9312e8 // fmla v8.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e9 // fmla v9.4s, v23.4s, v19.s[1]
-	WORD $0x4f931aea // fmla v10.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
-	WORD $0x3cf96a74 // ldr q20, [x19, x25]
-	WORD $0x3cf96a95 // ldr q21, [x20, x25]
-	WORD $0x3cf96ad6 // ldr q22, [x22, x25]
-	WORD $0x3cf96b17 // ldr q23, [x24, x25]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
+	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	WORD $0x4f90128c // fmla v12.4s, v20.4s, v16.s[0]
-	WORD $0x4fb0128d // fmla v13.4s, v20.4s, v16.s[1]
-	WORD $0x4f901a8e // fmla v14.4s, v20.4s, v16.s[2]
-	WORD $0x4fb01a8f // fmla v15.4s, v20.4s, v16.s[3]
-	WORD $0x4f9112ac // fmla v12.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112ad // fmla v13.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aae // fmla v14.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aaf // fmla v15.4s, v21.4s, v17.s[3]
-	WORD $0x4f9212cc // fmla v12.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212cd // fmla v13.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ace // fmla v14.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21acf // fmla v15.4s, v22.4s, v18.s[3]
-	WORD $0x4f9312ec // fmla v12.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312ed // fmla v13.4s, v23.4s, v19.s[1]
-	WORD $0x4f931aee // fmla v14.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $1, R8, R8
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
 	BNE group4step
-	MOVD d+96(FP), R8
-	ANDS $3, R8, R8
+	MOVD d+96(FP), R6
+	ANDS $3, R6, R6
 	BEQ group4store
-	SUB $4, R8, R8
-	ADD R8<<2, R19, R19
-	ADD R8<<2, R20, R20
-	ADD R8<<2, R22, R22
-	ADD R8<<2, R24, R24
-	MUL R4, R8, R9
-	ADD R9, R6, R6
-	FMOVQ (R6), F16
-	ADD R4, R6, R6
-	FMOVQ (R6), F17
-	ADD R4, R6, R6
-	FMOVQ (R6), F18
-	ADD R4, R6, R6
-	FMOVQ (R6), F19
-	ADD R4, R6, R6
-	FMOVQ (R19), F20
-	FMOVQ (R20), F21
-	FMOVQ (R22), F22
-	FMOVQ (R24), F23
+	SUB $4, R6, R6
+	ADD R6<<2, R15, R15
+	ADD R6<<2, R16, R16
+	ADD R6<<2, R19, R19
+	ADD R6<<2, R21, R21
+	MUL R3, R6, R7
+	ADD R7, R4, R4
+	FMOVQ (R15), F16
+	FMOVQ (R16), F17
+	FMOVQ (R19), F18
+	FMOVQ (R21), F19
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	CMP $-1, R6
 	BLT group4skip1
-	WORD $0x4f9112a0 // fmla v0.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a1 // fmla v1.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aa2 // fmla v2.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aa3 // fmla v3.4s, v21.4s, v17.s[3]
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
 
 group4skip1:
-	CMP $-2, R8
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	CMP $-2, R6
 	BLT group4skip2
-	WORD $0x4f9212c0 // fmla v0.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c1 // fmla v1.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ac2 // fmla v2.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21ac3 // fmla v3.4s, v22.4s, v18.s[3]
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
 
 group4skip2:
-	CMP $-3, R8
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	CMP $-3, R6
 	BLT group4skip3
-	WORD $0x4f9312e0 // fmla v0.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e1 // fmla v1.4s, v23.4s, v19.s[1]
-	WORD $0x4f931ae2 // fmla v2.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31ae3 // fmla v3.4s, v23.4s, v19.s[3]
+	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
 
 group4skip3:
-	WORD $0x3cf56a74 // ldr q20, [x19, x21]
-	WORD $0x3cf56a95 // ldr q21, [x20, x21]
-	WORD $0x3cf56ad6 // ldr q22, [x22, x21]
-	WORD $0x3cf56b17 // ldr q23, [x24, x21]
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
 	BLT group4skip5
-	WORD $0x4f9112a4 // fmla v4.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a5 // fmla v5.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aa6 // fmla v6.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aa7 // fmla v7.4s, v21.4s, v17.s[3]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
 
 group4skip5:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group4skip6
-	WORD $0x4f9212c4 // fmla v4.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c5 // fmla v5.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ac6 // fmla v6.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21ac7 // fmla v7.4s, v22.4s, v18.s[3]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
 
 group4skip6:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group4skip7
-	WORD $0x4f9312e4 // fmla v4.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e5 // fmla v5.4s, v23.4s, v19.s[1]
-	WORD $0x4f931ae6 // fmla v6.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31ae7 // fmla v7.4s, v23.4s, v19.s[3]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
 
 group4skip7:
-	WORD $0x3cf76a74 // ldr q20, [x19, x23]
-	WORD $0x3cf76a95 // ldr q21, [x20, x23]
-	WORD $0x3cf76ad6 // ldr q22, [x22, x23]
-	WORD $0x3cf76b17 // ldr q23, [x24, x23]
+	WORD $0x3cf469f0 // ldr q16, [x15, x20]
+	WORD $0x3cf46a11 // ldr q17, [x16, x20]
+	WORD $0x3cf46a72 // ldr q18, [x19, x20]
+	WORD $0x3cf46ab3 // ldr q19, [x21, x20]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
 	BLT group4skip9
-	WORD $0x4f9112a8 // fmla v8.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112a9 // fmla v9.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aaa // fmla v10.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aab // fmla v11.4s, v21.4s, v17.s[3]
+	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
 
 group4skip9:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group4skip10
-	WORD $0x4f9212c8 // fmla v8.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212c9 // fmla v9.4s, v22.4s, v18.s[1]
-	WORD $0x4f921aca // fmla v10.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21acb // fmla v11.4s, v22.4s, v18.s[3]
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
 
 group4skip10:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group4skip11
-	WORD $0x4f9312e8 // fmla v8.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312e9 // fmla v9.4s, v23.4s, v19.s[1]
-	WORD $0x4f931aea // fmla v10.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31aeb // fmla v11.4s, v23.4s, v19.s[3]
+	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
 
 group4skip11:
-	WORD $0x3cf96a74 // ldr q20, [x19, x25]
-	WORD $0x3cf96a95 // ldr q21, [x20, x25]
-	WORD $0x3cf96ad6 // ldr q22, [x22, x25]
-	WORD $0x3cf96b17 // ldr q23, [x24, x25]
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
 
-	// Transpose the 4×4 matrix.
-	VTRN1 V21.S4, V20.S4, V24.S4
-	VTRN2 V21.S4, V20.S4, V25.S4
-	VTRN1 V23.S4, V22.S4, V26.S4
-	VTRN2 V23.S4, V22.S4, V27.S4
-	VTRN1 V26.D2, V24.D2, V20.D2
-	VTRN2 V26.D2, V24.D2, V22.D2
-	VTRN1 V27.D2, V25.D2, V21.D2
-	VTRN2 V27.D2, V25.D2, V23.D2
-	CMP $-1, R8
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
 	BLT group4skip13
-	WORD $0x4f9112ac // fmla v12.4s, v21.4s, v17.s[0]
-	WORD $0x4fb112ad // fmla v13.4s, v21.4s, v17.s[1]
-	WORD $0x4f911aae // fmla v14.4s, v21.4s, v17.s[2]
-	WORD $0x4fb11aaf // fmla v15.4s, v21.4s, v17.s[3]
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
 
 group4skip13:
-	CMP $-2, R8
+	CMP $-2, R6
 	BLT group4skip14
-	WORD $0x4f9212cc // fmla v12.4s, v22.4s, v18.s[0]
-	WORD $0x4fb212cd // fmla v13.4s, v22.4s, v18.s[1]
-	WORD $0x4f921ace // fmla v14.4s, v22.4s, v18.s[2]
-	WORD $0x4fb21acf // fmla v15.4s, v22.4s, v18.s[3]
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
 
 group4skip14:
-	CMP $-3, R8
+	CMP $-3, R6
 	BLT group4skip15
-	WORD $0x4f9312ec // fmla v12.4s, v23.4s, v19.s[0]
-	WORD $0x4fb312ed // fmla v13.4s, v23.4s, v19.s[1]
-	WORD $0x4f931aee // fmla v14.4s, v23.4s, v19.s[2]
-	WORD $0x4fb31aef // fmla v15.4s, v23.4s, v19.s[3]
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
 
 group4skip15:
+	ADD $16, R15, R15
+	ADD $16, R16, R16
 	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
+	ADD $16, R21, R21
 
 group4store:
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
 	VTRN2 V1.S4, V0.S4, V17.S4
 	VTRN1 V3.S4, V2.S4, V18.S4
@@ -31459,7 +31465,7 @@ group4store:
 	VTRN1 V19.D2, V17.D2, V1.D2
 	VTRN2 V19.D2, V17.D2, V3.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V5.S4, V4.S4, V16.S4
 	VTRN2 V5.S4, V4.S4, V17.S4
 	VTRN1 V7.S4, V6.S4, V18.S4
@@ -31469,7 +31475,7 @@ group4store:
 	VTRN1 V19.D2, V17.D2, V5.D2
 	VTRN2 V19.D2, V17.D2, V7.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V9.S4, V8.S4, V16.S4
 	VTRN2 V9.S4, V8.S4, V17.S4
 	VTRN1 V11.S4, V10.S4, V18.S4
@@ -31479,7 +31485,7 @@ group4store:
 	VTRN1 V19.D2, V17.D2, V9.D2
 	VTRN2 V19.D2, V17.D2, V11.D2
 
-	// Transpose the 4×4 matrix.
+	// Transpose 4×4 matrices.
 	VTRN1 V13.S4, V12.S4, V16.S4
 	VTRN2 V13.S4, V12.S4, V17.S4
 	VTRN1 V15.S4, V14.S4, V18.S4
@@ -31490,100 +31496,102 @@ group4store:
 	VTRN2 V19.D2, V17.D2, V15.D2
 
 group4lanes:
-	ADD R7<<2, R3, R6
-	MOVD max_base+104(FP), R9
-	ADD R7<<2, R9, R9
-	FMOVQ (R9), F16
-	FMOVQ F0, (R6)
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F16
+	FMOVQ F0, (R4)
 	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
 	VBIT V17.B16, V0.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F1, (R6)
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
 	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
 	VBIT V17.B16, V1.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F2, (R6)
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
 	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
 	VBIT V17.B16, V2.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F3, (R6)
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
 	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
 	VBIT V17.B16, V3.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F4, (R6)
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
 	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
 	VBIT V17.B16, V4.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F5, (R6)
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
 	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
 	VBIT V17.B16, V5.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F6, (R6)
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
 	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
 	VBIT V17.B16, V6.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F7, (R6)
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
 	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
 	VBIT V17.B16, V7.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F8, (R6)
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
 	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
 	VBIT V17.B16, V8.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F9, (R6)
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
 	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
 	VBIT V17.B16, V9.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F10, (R6)
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
 	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
 	VBIT V17.B16, V10.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F11, (R6)
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
 	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
 	VBIT V17.B16, V11.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F12, (R6)
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
 	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
 	VBIT V17.B16, V12.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F13, (R6)
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
 	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
 	VBIT V17.B16, V13.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F14, (R6)
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
 	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
 	VBIT V17.B16, V14.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F15, (R6)
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
 	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
 	VBIT V17.B16, V15.B16, V16.B16
-	ADD R4, R6, R6
-	FMOVQ F16, (R9)
-	ADD $4, R7, R7
-	CMP R1, R7
+	ADD R3, R4, R4
+	FMOVQ F16, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
 	BLT next
-	CMP R7<<2, R4
+	CMP R5<<2, R3
 	BGT group4lanes
 	B next
 
 next:
-	MOVD d+96(FP), R9
-	LSL $2, R9, R9
-	SUB R9, R19, R19
-	SUB R9, R20, R20
-	SUB R9, R22, R22
-	SUB R9, R24, R24
-	CMP R1, R7
+	MOVD d+96(FP), R7
+	LSL $2, R7, R7
+	SUB R7, R15, R15
+	SUB R7, R16, R16
+	SUB R7, R19, R19
+	SUB R7, R21, R21
+	MOVD n+80(FP), R7
+	CMP R7, R5
 	BLT group
-	LSL $4, R0, R9
-	ADD R9, R19, R19
-	ADD R9, R20, R20
-	ADD R9, R22, R22
-	ADD R9, R24, R24
-	ADD R4<<4, R3, R3
-	ADD R0<<4, R15, R15
-	ADD R0<<4, R14, R14
-	SUB $16, R2, R2
+	LSL $4, R0, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	ADD R3<<4, R2, R2
+	ADD R0<<4, R13, R13
+	ADD R0<<4, R12, R12
+	SUB $16, R1, R1
 	B tile
 
 done:
@@ -31591,65 +31599,62 @@ done:
 
 // func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 TEXT ·FewValuesNEON(SB), NOSPLIT, $0-160
-	MOVD o_base+0(FP), R0
-	MOVD ldo+24(FP), R1
+	MOVD v_base+32(FP), R0
+	MOVD ldv+56(FP), R1
 	LSL $2, R1, R1
-	MOVD v_base+32(FP), R2
-	MOVD ldv+56(FP), R3
+	MOVD p_base+64(FP), R2
+	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
-	MOVD p_base+64(FP), R4
-	MOVD ldp+88(FP), R5
-	LSL $2, R5, R5
-	MOVD n+96(FP), R6
-	MOVD m+104(FP), R7
-	MOVBU load+120(FP), R8
-	MOVD next_base+128(FP), R23
-	MOVD dv+112(FP), R24
-	LSL $2, R24, R24
-	MOVD far+152(FP), R25
-	LSL $2, R25, R25
-	ADD R25, R23, R22
-	CMP R3, R24
+	MOVD m+104(FP), R4
+	MOVBU load+120(FP), R5
+	MOVD next_base+128(FP), R19
+	MOVD dv+112(FP), R20
+	LSL $2, R20, R20
+	MOVD far+152(FP), R21
+	LSL $2, R21, R21
+	ADD R21, R19, R17
+	CMP R1, R20
 	BEQ dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
-	ADD $63, R24, R24
-	AND $-64, R24, R24
-	SUB R24, R3, R21
+	ADD $63, R20, R20
+	AND $-64, R20, R20
+	SUB R20, R1, R16
 	B rows
 
 dense:
-	MOVD $9223372036854775807, R24
-	MOVD $0, R21
+	MOVD $9223372036854775807, R20
+	MOVD $0, R16
 
 rows:
 
 turn:
-	MOVD R7, R12
-	CMP $16, R12
+	MOVD R4, R9
+	CMP $16, R9
 	BLE short
-	MOVD $16, R12
+	MOVD $16, R9
 
 short:
-	MOVD R23, R17
-	MOVD R22, R19
-	MOVD R24, R20
-	MOVD dv+112(FP), R14
-	MOVD $0, R13
+	MOVD R19, R13
+	MOVD R17, R14
+	MOVD R20, R15
+	MOVD dv+112(FP), R11
+	MOVD $0, R10
 
 line:
-	SUBS $16, R14, R14
+	SUBS $16, R11, R11
 	BLT lineend
-	MOVD $0, R15
+	MOVD $0, R12
 
 	// A group of up to 4 queries.
 linegroup:
-	SUB R15, R6, R11
-	CMP $4, R11
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
 	BGE linegroup4
-	CMP $3, R11
+	CMP $3, R8
 	BGE linegroup3
-	CMP $2, R11
+	CMP $2, R8
 	BGE linegroup2
 
 	// 1 queries.
@@ -31657,57 +31662,63 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R8, linegroup1zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	FMOVQ 16(R16), F1
-	FMOVQ 32(R16), F2
-	FMOVQ 48(R16), F3
+	CBZ R5, linegroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
 
 linegroup1zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, linegroup1store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT linegroup1turnend
 	PCALIGN $32
 
-linegroup1step:
-	PRFM (R17), PLDL1KEEP
-	PRFM (R19), PLDL2KEEP
-	ADD $64, R17, R17
-	ADD $64, R19, R19
-	SUBS $64, R20, R20
+linegroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
 	BNE linegroup1ahead
-	ADD R21, R17, R17
-	ADD R21, R19, R19
-	MOVD R24, R20
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R9), F4
-	FMOVQ 16(R9), F5
-	FMOVQ 32(R9), F6
-	FMOVQ 48(R9), F7
-	FMOVQ (R10), F8
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
-	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
-	WORD $0x4f8810c2 // fmla v2.4s, v6.4s, v8.s[0]
-	WORD $0x4f8810e3 // fmla v3.4s, v7.4s, v8.s[0]
-	SUBS $1, R11, R11
-	BNE linegroup1step
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f8d1080 // fmla v0.4s, v4.4s, v13.s[0]
+	WORD $0x4f8d10a1 // fmla v1.4s, v5.4s, v13.s[0]
+	WORD $0x4f8d10c2 // fmla v2.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d10e3 // fmla v3.4s, v7.4s, v13.s[0]
+	SUBS $1, R8, R8
+	BGE linegroup1turn
 
-linegroup1store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	FMOVQ F1, 16(R16)
-	FMOVQ F2, 32(R16)
-	FMOVQ F3, 48(R16)
-	ADD $1, R15, R15
+linegroup1turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD $1, R12, R12
 	B linenext
 
 	// 2 queries.
@@ -31720,71 +31731,77 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R8, linegroup2zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	FMOVQ 16(R16), F1
-	FMOVQ 32(R16), F2
-	FMOVQ 48(R16), F3
-	ADD R1, R16, R16
-	FMOVQ (R16), F4
-	FMOVQ 16(R16), F5
-	FMOVQ 32(R16), F6
-	FMOVQ 48(R16), F7
+	CBZ R5, linegroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
 
 linegroup2zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, linegroup2store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT linegroup2turnend
 	PCALIGN $32
 
-linegroup2step:
-	PRFM (R17), PLDL1KEEP
-	PRFM (R19), PLDL2KEEP
-	ADD $64, R17, R17
-	ADD $64, R19, R19
-	SUBS $64, R20, R20
+linegroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
 	BNE linegroup2ahead
-	ADD R21, R17, R17
-	ADD R21, R19, R19
-	MOVD R24, R20
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R9), F8
-	FMOVQ 16(R9), F9
-	FMOVQ 32(R9), F10
-	FMOVQ 48(R9), F11
-	FMOVQ (R10), F12
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1142 // fmla v2.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1163 // fmla v3.4s, v11.4s, v12.s[0]
-	WORD $0x4fac1104 // fmla v4.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1125 // fmla v5.4s, v9.4s, v12.s[1]
-	WORD $0x4fac1146 // fmla v6.4s, v10.4s, v12.s[1]
-	WORD $0x4fac1167 // fmla v7.4s, v11.4s, v12.s[1]
-	SUBS $1, R11, R11
-	BNE linegroup2step
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
+	FMOVQ (R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f911100 // fmla v0.4s, v8.4s, v17.s[0]
+	WORD $0x4f911121 // fmla v1.4s, v9.4s, v17.s[0]
+	WORD $0x4f911142 // fmla v2.4s, v10.4s, v17.s[0]
+	WORD $0x4f911163 // fmla v3.4s, v11.4s, v17.s[0]
+	WORD $0x4fb11104 // fmla v4.4s, v8.4s, v17.s[1]
+	WORD $0x4fb11125 // fmla v5.4s, v9.4s, v17.s[1]
+	WORD $0x4fb11146 // fmla v6.4s, v10.4s, v17.s[1]
+	WORD $0x4fb11167 // fmla v7.4s, v11.4s, v17.s[1]
+	SUBS $1, R8, R8
+	BGE linegroup2turn
 
-linegroup2store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	FMOVQ F1, 16(R16)
-	FMOVQ F2, 32(R16)
-	FMOVQ F3, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F4, (R16)
-	FMOVQ F5, 16(R16)
-	FMOVQ F6, 32(R16)
-	FMOVQ F7, 48(R16)
-	ADD $2, R15, R15
+linegroup2turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD $2, R12, R12
 	B linenext
 
 	// 3 queries.
@@ -31801,85 +31818,91 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R8, linegroup3zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	FMOVQ 16(R16), F1
-	FMOVQ 32(R16), F2
-	FMOVQ 48(R16), F3
-	ADD R1, R16, R16
-	FMOVQ (R16), F4
-	FMOVQ 16(R16), F5
-	FMOVQ 32(R16), F6
-	FMOVQ 48(R16), F7
-	ADD R1, R16, R16
-	FMOVQ (R16), F8
-	FMOVQ 16(R16), F9
-	FMOVQ 32(R16), F10
-	FMOVQ 48(R16), F11
+	CBZ R5, linegroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
 
 linegroup3zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, linegroup3store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT linegroup3turnend
 	PCALIGN $32
 
-linegroup3step:
-	PRFM (R17), PLDL1KEEP
-	PRFM (R19), PLDL2KEEP
-	ADD $64, R17, R17
-	ADD $64, R19, R19
-	SUBS $64, R20, R20
+linegroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
 	BNE linegroup3ahead
-	ADD R21, R17, R17
-	ADD R21, R19, R19
-	MOVD R24, R20
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R9), F12
-	FMOVQ 16(R9), F13
-	FMOVQ 32(R9), F14
-	FMOVQ 48(R9), F15
-	FMOVQ (R10), F16
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
-	WORD $0x4fb01184 // fmla v4.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a5 // fmla v5.4s, v13.4s, v16.s[1]
-	WORD $0x4fb011c6 // fmla v6.4s, v14.4s, v16.s[1]
-	WORD $0x4fb011e7 // fmla v7.4s, v15.4s, v16.s[1]
-	WORD $0x4f901988 // fmla v8.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a9 // fmla v9.4s, v13.4s, v16.s[2]
-	WORD $0x4f9019ca // fmla v10.4s, v14.4s, v16.s[2]
-	WORD $0x4f9019eb // fmla v11.4s, v15.4s, v16.s[2]
-	SUBS $1, R11, R11
-	BNE linegroup3step
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ 32(R6), F14
+	FMOVQ 48(R6), F15
+	FMOVQ (R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f951180 // fmla v0.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
+	WORD $0x4f9511c2 // fmla v2.4s, v14.4s, v21.s[0]
+	WORD $0x4f9511e3 // fmla v3.4s, v15.4s, v21.s[0]
+	WORD $0x4fb51184 // fmla v4.4s, v12.4s, v21.s[1]
+	WORD $0x4fb511a5 // fmla v5.4s, v13.4s, v21.s[1]
+	WORD $0x4fb511c6 // fmla v6.4s, v14.4s, v21.s[1]
+	WORD $0x4fb511e7 // fmla v7.4s, v15.4s, v21.s[1]
+	WORD $0x4f951988 // fmla v8.4s, v12.4s, v21.s[2]
+	WORD $0x4f9519a9 // fmla v9.4s, v13.4s, v21.s[2]
+	WORD $0x4f9519ca // fmla v10.4s, v14.4s, v21.s[2]
+	WORD $0x4f9519eb // fmla v11.4s, v15.4s, v21.s[2]
+	SUBS $1, R8, R8
+	BGE linegroup3turn
 
-linegroup3store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	FMOVQ F1, 16(R16)
-	FMOVQ F2, 32(R16)
-	FMOVQ F3, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F4, (R16)
-	FMOVQ F5, 16(R16)
-	FMOVQ F6, 32(R16)
-	FMOVQ F7, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F8, (R16)
-	FMOVQ F9, 16(R16)
-	FMOVQ F10, 32(R16)
-	FMOVQ F11, 48(R16)
-	ADD $3, R15, R15
+linegroup3turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	FMOVQ F10, 32(R6)
+	FMOVQ F11, 48(R6)
+	ADD $3, R12, R12
 	B linenext
 
 	// 4 queries.
@@ -31900,194 +31923,214 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R8, linegroup4zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	FMOVQ 16(R16), F1
-	FMOVQ 32(R16), F2
-	FMOVQ 48(R16), F3
-	ADD R1, R16, R16
-	FMOVQ (R16), F4
-	FMOVQ 16(R16), F5
-	FMOVQ 32(R16), F6
-	FMOVQ 48(R16), F7
-	ADD R1, R16, R16
-	FMOVQ (R16), F8
-	FMOVQ 16(R16), F9
-	FMOVQ 32(R16), F10
-	FMOVQ 48(R16), F11
-	ADD R1, R16, R16
-	FMOVQ (R16), F12
-	FMOVQ 16(R16), F13
-	FMOVQ 32(R16), F14
-	FMOVQ 48(R16), F15
+	CBZ R5, linegroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ 32(R6), F14
+	FMOVQ 48(R6), F15
 
 linegroup4zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, linegroup4store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT linegroup4turnend
 	PCALIGN $32
 
-linegroup4step:
-	PRFM (R17), PLDL1KEEP
-	PRFM (R19), PLDL2KEEP
-	ADD $64, R17, R17
-	ADD $64, R19, R19
-	SUBS $64, R20, R20
+linegroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
 	BNE linegroup4ahead
-	ADD R21, R17, R17
-	ADD R21, R19, R19
-	MOVD R24, R20
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R9), F16
-	FMOVQ 16(R9), F17
-	FMOVQ 32(R9), F18
-	FMOVQ 48(R9), F19
-	FMOVQ (R10), F20
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
-	WORD $0x4f941242 // fmla v2.4s, v18.4s, v20.s[0]
-	WORD $0x4f941263 // fmla v3.4s, v19.4s, v20.s[0]
-	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41225 // fmla v5.4s, v17.4s, v20.s[1]
-	WORD $0x4fb41246 // fmla v6.4s, v18.4s, v20.s[1]
-	WORD $0x4fb41267 // fmla v7.4s, v19.4s, v20.s[1]
-	WORD $0x4f941a08 // fmla v8.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a29 // fmla v9.4s, v17.4s, v20.s[2]
-	WORD $0x4f941a4a // fmla v10.4s, v18.4s, v20.s[2]
-	WORD $0x4f941a6b // fmla v11.4s, v19.4s, v20.s[2]
-	WORD $0x4fb41a0c // fmla v12.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2d // fmla v13.4s, v17.4s, v20.s[3]
-	WORD $0x4fb41a4e // fmla v14.4s, v18.4s, v20.s[3]
-	WORD $0x4fb41a6f // fmla v15.4s, v19.4s, v20.s[3]
-	SUBS $1, R11, R11
-	BNE linegroup4step
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	FMOVQ 32(R6), F18
+	FMOVQ 48(R6), F19
+	FMOVQ (R7), F25
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f991200 // fmla v0.4s, v16.4s, v25.s[0]
+	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	WORD $0x4f991242 // fmla v2.4s, v18.4s, v25.s[0]
+	WORD $0x4f991263 // fmla v3.4s, v19.4s, v25.s[0]
+	WORD $0x4fb91204 // fmla v4.4s, v16.4s, v25.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fb91246 // fmla v6.4s, v18.4s, v25.s[1]
+	WORD $0x4fb91267 // fmla v7.4s, v19.4s, v25.s[1]
+	WORD $0x4f991a08 // fmla v8.4s, v16.4s, v25.s[2]
+	WORD $0x4f991a29 // fmla v9.4s, v17.4s, v25.s[2]
+	WORD $0x4f991a4a // fmla v10.4s, v18.4s, v25.s[2]
+	WORD $0x4f991a6b // fmla v11.4s, v19.4s, v25.s[2]
+	WORD $0x4fb91a0c // fmla v12.4s, v16.4s, v25.s[3]
+	WORD $0x4fb91a2d // fmla v13.4s, v17.4s, v25.s[3]
+	WORD $0x4fb91a4e // fmla v14.4s, v18.4s, v25.s[3]
+	WORD $0x4fb91a6f // fmla v15.4s, v19.4s, v25.s[3]
+	SUBS $1, R8, R8
+	BGE linegroup4turn
 
-linegroup4store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	FMOVQ F1, 16(R16)
-	FMOVQ F2, 32(R16)
-	FMOVQ F3, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F4, (R16)
-	FMOVQ F5, 16(R16)
-	FMOVQ F6, 32(R16)
-	FMOVQ F7, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F8, (R16)
-	FMOVQ F9, 16(R16)
-	FMOVQ F10, 32(R16)
-	FMOVQ F11, 48(R16)
-	ADD R1, R16, R16
-	FMOVQ F12, (R16)
-	FMOVQ F13, 16(R16)
-	FMOVQ F14, 32(R16)
-	FMOVQ F15, 48(R16)
-	ADD $4, R15, R15
+linegroup4turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	FMOVQ F10, 32(R6)
+	FMOVQ F11, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F12, (R6)
+	FMOVQ F13, 16(R6)
+	FMOVQ F14, 32(R6)
+	FMOVQ F15, 48(R6)
+	ADD $4, R12, R12
 	B linenext
 
 linenext:
-	CMP R6, R15
+	MOVD n+96(FP), R8
+	CMP R8, R12
 	BLT linegroup
-	ADD $64, R13, R13
+	ADD $16, R10, R10
 	B line
 
 lineend:
-	ADD $16, R14, R14
+	ADD $16, R11, R11
 
 four:
-	SUBS $4, R14, R14
+	SUBS $4, R11, R11
 	BLT fourend
-	MOVD $0, R15
+	MOVD $0, R12
 
 	// A group of up to 4 queries.
 fourgroup:
-	SUB R15, R6, R11
-	CMP $4, R11
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
 	BGE fourgroup4
-	CMP $3, R11
+	CMP $3, R8
 	BGE fourgroup3
-	CMP $2, R11
+	CMP $2, R8
 	BGE fourgroup2
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R8, fourgroup1zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
+	CBZ R5, fourgroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
 
 fourgroup1zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, fourgroup1store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT fourgroup1turnend
 	PCALIGN $32
 
-fourgroup1step:
-	FMOVQ (R9), F1
-	FMOVQ (R10), F2
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	SUBS $1, R11, R11
-	BNE fourgroup1step
+fourgroup1turn:
+	FMOVQ (R6), F1
+	FMOVQ (R7), F4
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f841020 // fmla v0.4s, v1.4s, v4.s[0]
+	SUBS $1, R8, R8
+	BGE fourgroup1turn
 
-fourgroup1store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	ADD $1, R15, R15
+fourgroup1turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	ADD $1, R12, R12
 	B fournext
 
 	// 2 queries.
 fourgroup2:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	CBZ R8, fourgroup2zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	ADD R1, R16, R16
-	FMOVQ (R16), F1
+	CBZ R5, fourgroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F1
 
 fourgroup2zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, fourgroup2store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT fourgroup2turnend
 	PCALIGN $32
 
-fourgroup2step:
-	FMOVQ (R9), F2
-	FMOVQ (R10), F3
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	SUBS $1, R11, R11
-	BNE fourgroup2step
+fourgroup2turn:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F5
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f851040 // fmla v0.4s, v2.4s, v5.s[0]
+	WORD $0x4fa51041 // fmla v1.4s, v2.4s, v5.s[1]
+	SUBS $1, R8, R8
+	BGE fourgroup2turn
 
-fourgroup2store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	ADD R1, R16, R16
-	FMOVQ F1, (R16)
-	ADD $2, R15, R15
+fourgroup2turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F1, (R6)
+	ADD $2, R12, R12
 	B fournext
 
 	// 3 queries.
@@ -32095,44 +32138,50 @@ fourgroup3:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	CBZ R8, fourgroup3zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	ADD R1, R16, R16
-	FMOVQ (R16), F1
-	ADD R1, R16, R16
-	FMOVQ (R16), F2
+	CBZ R5, fourgroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
 
 fourgroup3zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, fourgroup3store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT fourgroup3turnend
 	PCALIGN $32
 
-fourgroup3step:
-	FMOVQ (R9), F3
-	FMOVQ (R10), F4
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	WORD $0x4f841862 // fmla v2.4s, v3.4s, v4.s[2]
-	SUBS $1, R11, R11
-	BNE fourgroup3step
+fourgroup3turn:
+	FMOVQ (R6), F3
+	FMOVQ (R7), F6
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
+	SUBS $1, R8, R8
+	BGE fourgroup3turn
 
-fourgroup3store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	ADD R1, R16, R16
-	FMOVQ F1, (R16)
-	ADD R1, R16, R16
-	FMOVQ F2, (R16)
-	ADD $3, R15, R15
+fourgroup3turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F1, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	ADD $3, R12, R12
 	B fournext
 
 	// 4 queries.
@@ -32141,144 +32190,164 @@ fourgroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R8, fourgroup4zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ (R16), F0
-	ADD R1, R16, R16
-	FMOVQ (R16), F1
-	ADD R1, R16, R16
-	FMOVQ (R16), F2
-	ADD R1, R16, R16
-	FMOVQ (R16), F3
+	CBZ R5, fourgroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
 
 fourgroup4zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, fourgroup4store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT fourgroup4turnend
 	PCALIGN $32
 
-fourgroup4step:
-	FMOVQ (R9), F4
-	FMOVQ (R10), F5
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
-	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
-	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	SUBS $1, R11, R11
-	BNE fourgroup4step
+fourgroup4turn:
+	FMOVQ (R6), F4
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f871080 // fmla v0.4s, v4.4s, v7.s[0]
+	WORD $0x4fa71081 // fmla v1.4s, v4.4s, v7.s[1]
+	WORD $0x4f871882 // fmla v2.4s, v4.4s, v7.s[2]
+	WORD $0x4fa71883 // fmla v3.4s, v4.4s, v7.s[3]
+	SUBS $1, R8, R8
+	BGE fourgroup4turn
 
-fourgroup4store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVQ F0, (R16)
-	ADD R1, R16, R16
-	FMOVQ F1, (R16)
-	ADD R1, R16, R16
-	FMOVQ F2, (R16)
-	ADD R1, R16, R16
-	FMOVQ F3, (R16)
-	ADD $4, R15, R15
+fourgroup4turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F1, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	ADD $4, R12, R12
 	B fournext
 
 fournext:
-	CMP R6, R15
+	MOVD n+96(FP), R8
+	CMP R8, R12
 	BLT fourgroup
-	ADD $16, R13, R13
+	ADD $4, R10, R10
 	B four
 
 fourend:
-	ADD $4, R14, R14
+	ADD $4, R11, R11
 
 single:
-	SUBS $1, R14, R14
+	SUBS $1, R11, R11
 	BLT singleend
-	MOVD $0, R15
+	MOVD $0, R12
 
 	// A group of up to 4 queries.
 singlegroup:
-	SUB R15, R6, R11
-	CMP $4, R11
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
 	BGE singlegroup4
-	CMP $3, R11
+	CMP $3, R8
 	BGE singlegroup3
-	CMP $2, R11
+	CMP $2, R8
 	BGE singlegroup2
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R8, singlegroup1zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS (R16), F0
+	CBZ R5, singlegroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS (R6), F0
 
 singlegroup1zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, singlegroup1store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT singlegroup1turnend
 	PCALIGN $32
 
-singlegroup1step:
-	FMOVS (R9), F1
-	FMOVQ (R10), F2
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
-	SUBS $1, R11, R11
-	BNE singlegroup1step
+singlegroup1turn:
+	FMOVS (R6), F1
+	FMOVQ (R7), F4
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f841020 // fmla v0.4s, v1.4s, v4.s[0]
+	SUBS $1, R8, R8
+	BGE singlegroup1turn
 
-singlegroup1store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS F0, (R16)
-	ADD $1, R15, R15
+singlegroup1turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS F0, (R6)
+	ADD $1, R12, R12
 	B singlenext
 
 	// 2 queries.
 singlegroup2:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	CBZ R8, singlegroup2zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS (R16), F0
-	ADD R1, R16, R16
-	FMOVS (R16), F1
+	CBZ R5, singlegroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F1
 
 singlegroup2zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, singlegroup2store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT singlegroup2turnend
 	PCALIGN $32
 
-singlegroup2step:
-	FMOVS (R9), F2
-	FMOVQ (R10), F3
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
-	SUBS $1, R11, R11
-	BNE singlegroup2step
+singlegroup2turn:
+	FMOVS (R6), F2
+	FMOVQ (R7), F5
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f851040 // fmla v0.4s, v2.4s, v5.s[0]
+	WORD $0x4fa51041 // fmla v1.4s, v2.4s, v5.s[1]
+	SUBS $1, R8, R8
+	BGE singlegroup2turn
 
-singlegroup2store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS F0, (R16)
-	ADD R1, R16, R16
-	FMOVS F1, (R16)
-	ADD $2, R15, R15
+singlegroup2turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F1, (R6)
+	ADD $2, R12, R12
 	B singlenext
 
 	// 3 queries.
@@ -32286,44 +32355,50 @@ singlegroup3:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	CBZ R8, singlegroup3zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS (R16), F0
-	ADD R1, R16, R16
-	FMOVS (R16), F1
-	ADD R1, R16, R16
-	FMOVS (R16), F2
+	CBZ R5, singlegroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F1
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F2
 
 singlegroup3zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, singlegroup3store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT singlegroup3turnend
 	PCALIGN $32
 
-singlegroup3step:
-	FMOVS (R9), F3
-	FMOVQ (R10), F4
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
-	WORD $0x4f841862 // fmla v2.4s, v3.4s, v4.s[2]
-	SUBS $1, R11, R11
-	BNE singlegroup3step
+singlegroup3turn:
+	FMOVS (R6), F3
+	FMOVQ (R7), F6
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
+	SUBS $1, R8, R8
+	BGE singlegroup3turn
 
-singlegroup3store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS F0, (R16)
-	ADD R1, R16, R16
-	FMOVS F1, (R16)
-	ADD R1, R16, R16
-	FMOVS F2, (R16)
-	ADD $3, R15, R15
+singlegroup3turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F1, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F2, (R6)
+	ADD $3, R12, R12
 	B singlenext
 
 	// 4 queries.
@@ -32332,66 +32407,8728 @@ singlegroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R8, singlegroup4zero
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS (R16), F0
-	ADD R1, R16, R16
-	FMOVS (R16), F1
-	ADD R1, R16, R16
-	FMOVS (R16), F2
-	ADD R1, R16, R16
-	FMOVS (R16), F3
+	CBZ R5, singlegroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS (R6), F0
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F1
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F2
+	ADD R7<<2, R6, R6
+	FMOVS (R6), F3
 
 singlegroup4zero:
-	ADD R13, R2, R9
-	ADD R15<<2, R4, R10
-	MOVD R12, R11
-	CBZ R11, singlegroup4store
+	ADD R10<<2, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $1, R8, R8
+	BLT singlegroup4turnend
 	PCALIGN $32
 
-singlegroup4step:
-	FMOVS (R9), F4
-	FMOVQ (R10), F5
-	ADD R3, R9, R9
-	ADD R5, R10, R10
-	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
-	WORD $0x4f851882 // fmla v2.4s, v4.4s, v5.s[2]
-	WORD $0x4fa51883 // fmla v3.4s, v4.4s, v5.s[3]
-	SUBS $1, R11, R11
-	BNE singlegroup4step
+singlegroup4turn:
+	FMOVS (R6), F4
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x4f871080 // fmla v0.4s, v4.4s, v7.s[0]
+	WORD $0x4fa71081 // fmla v1.4s, v4.4s, v7.s[1]
+	WORD $0x4f871882 // fmla v2.4s, v4.4s, v7.s[2]
+	WORD $0x4fa71883 // fmla v3.4s, v4.4s, v7.s[3]
+	SUBS $1, R8, R8
+	BGE singlegroup4turn
 
-singlegroup4store:
-	MUL R1, R15, R16
-	ADD R0, R16, R16
-	ADD R13, R16, R16
-	FMOVS F0, (R16)
-	ADD R1, R16, R16
-	FMOVS F1, (R16)
-	ADD R1, R16, R16
-	FMOVS F2, (R16)
-	ADD R1, R16, R16
-	FMOVS F3, (R16)
-	ADD $4, R15, R15
+singlegroup4turnend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVS F0, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F1, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F2, (R6)
+	ADD R7<<2, R6, R6
+	FMOVS F3, (R6)
+	ADD $4, R12, R12
 	B singlenext
 
 singlenext:
-	CMP R6, R15
+	MOVD n+96(FP), R8
+	CMP R8, R12
 	BLT singlegroup
-	ADD $4, R13, R13
+	ADD $1, R10, R10
 	B single
 
 singleend:
-	ADD $1, R14, R14
-	MOVD $1, R8
-	SUBS R12, R7, R7
+	ADD $1, R11, R11
+	MOVD $1, R5
+	SUBS R9, R4, R4
 	BEQ done
+	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
-	ADD R5<<4, R4, R4
-	ADD R3<<4, R23, R23
-	ADD R3<<4, R22, R22
+	ADD R1<<4, R19, R19
+	ADD R1<<4, R17, R17
+	B turn
+
+done:
+	RET
+
+// func FewScoresF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·FewScoresF16NEON(SB), NOSPLIT, $0-160
+	MOVD ldk+48(FP), R0
+	LSL $1, R0, R0
+	MOVD m+88(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_len+112(FP), R3
+	MOVD next_base+128(FP), R13
+	MOVD d+96(FP), R14
+	LSL $1, R14, R14
+	MOVD far+152(FP), R15
+	LSL $1, R15, R15
+	ADD R15, R13, R12
+	CMP R0, R14
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $127, R14, R14
+	AND $-128, R14, R14
+	SUB R14, R0, R11
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R14
+	MOVD $0, R11
+
+rows:
+	LSL $2, R3, R3
+	MOVD k_base+24(FP), R15
+	ADD R0, R15, R16
+	LSL $2, R0, R17
+	ADD R0, R16, R19
+	ADD R17, R17, R20
+	ADD R0, R19, R21
+	ADD R17, R20, R22
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMP $16, R1
+	BGE whole
+	CBZ R1, done
+	SUB $16, R1, R1
+	MUL R3, R1, R7
+	ADD R7, R2, R2
+	MUL R0, R1, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	MOVD $16, R1
+
+whole:
+	MOVD $0, R5
+
+	// A group of up to 4 queries.
+group:
+	MOVD n+80(FP), R7
+	SUB R5, R7, R7
+	CMP $4, R7
+	BGE group4
+	CMP $3, R7
+	BGE group3
+	CMP $2, R7
+	BGE group2
+
+	// 16 keys by 1 queries.
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group1step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead1:
+	FMOVQ (R15), F4
+	FMOVQ (R16), F5
+	FMOVQ (R19), F6
+	FMOVQ (R21), F7
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.H8, V4.H8, V8.H8
+	VTRN2 V5.H8, V4.H8, V9.H8
+	VTRN1 V7.H8, V6.H8, V10.H8
+	VTRN2 V7.H8, V6.H8, V11.H8
+	VTRN1 V10.S4, V8.S4, V4.S4
+	VTRN2 V10.S4, V8.S4, V6.S4
+	VTRN1 V11.S4, V9.S4, V5.S4
+	VTRN2 V11.S4, V9.S4, V7.S4
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	WORD $0x0e217888 // fcvtl v8.4s, v4.4h
+	WORD $0x4f941100 // fmla v0.4s, v8.4s, v20.s[0]
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	WORD $0x0e2178a9 // fcvtl v9.4s, v5.4h
+	WORD $0x4f951120 // fmla v0.4s, v9.4s, v21.s[0]
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	WORD $0x0e2178ca // fcvtl v10.4s, v6.4h
+	WORD $0x4f961140 // fmla v0.4s, v10.4s, v22.s[0]
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	WORD $0x0e2178eb // fcvtl v11.4s, v7.4h
+	WORD $0x4f971160 // fmla v0.4s, v11.4s, v23.s[0]
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x4e217888 // fcvtl2 v8.4s, v4.8h
+	WORD $0x4f981100 // fmla v0.4s, v8.4s, v24.s[0]
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981201 // fmla v1.4s, v16.4s, v24.s[0]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
+	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
+	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
+	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a05 // ldr q5, [x16, x20]
+	WORD $0x3cf46a66 // ldr q6, [x19, x20]
+	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.H8, V4.H8, V8.H8
+	VTRN2 V5.H8, V4.H8, V9.H8
+	VTRN1 V7.H8, V6.H8, V10.H8
+	VTRN2 V7.H8, V6.H8, V11.H8
+	VTRN1 V10.S4, V8.S4, V4.S4
+	VTRN2 V10.S4, V8.S4, V6.S4
+	VTRN1 V11.S4, V9.S4, V5.S4
+	VTRN2 V11.S4, V9.S4, V7.S4
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	WORD $0x0e217888 // fcvtl v8.4s, v4.4h
+	WORD $0x4f941102 // fmla v2.4s, v8.4s, v20.s[0]
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x0e2178a9 // fcvtl v9.4s, v5.4h
+	WORD $0x4f951122 // fmla v2.4s, v9.4s, v21.s[0]
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x0e2178ca // fcvtl v10.4s, v6.4h
+	WORD $0x4f961142 // fmla v2.4s, v10.4s, v22.s[0]
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x0e2178eb // fcvtl v11.4s, v7.4h
+	WORD $0x4f971162 // fmla v2.4s, v11.4s, v23.s[0]
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
+	WORD $0x4e217888 // fcvtl2 v8.4s, v4.8h
+	WORD $0x4f981102 // fmla v2.4s, v8.4s, v24.s[0]
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981203 // fmla v3.4s, v16.4s, v24.s[0]
+	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
+	WORD $0x4f991122 // fmla v2.4s, v9.4s, v25.s[0]
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
+	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
+	WORD $0x4f9a1142 // fmla v2.4s, v10.4s, v26.s[0]
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1243 // fmla v3.4s, v18.4s, v26.s[0]
+	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
+	WORD $0x4f9b1162 // fmla v2.4s, v11.4s, v27.s[0]
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group1step
+	VORR V0.B16, V0.B16, V8.B16
+	VORR V0.B16, V0.B16, V9.B16
+	VORR V0.B16, V0.B16, V10.B16
+	VORR V1.B16, V1.B16, V11.B16
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V2.B16, V2.B16, V14.B16
+	VORR V2.B16, V2.B16, V15.B16
+	VORR V2.B16, V2.B16, V16.B16
+	VORR V3.B16, V3.B16, V17.B16
+	VORR V3.B16, V3.B16, V18.B16
+	VORR V3.B16, V3.B16, V19.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.S4, V0.S4, V4.S4
+	VTRN2 V8.S4, V0.S4, V5.S4
+	VTRN1 V10.S4, V9.S4, V6.S4
+	VTRN2 V10.S4, V9.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V0.D2
+	VTRN2 V6.D2, V4.D2, V9.D2
+	VTRN1 V7.D2, V5.D2, V8.D2
+	VTRN2 V7.D2, V5.D2, V10.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V11.S4, V1.S4, V4.S4
+	VTRN2 V11.S4, V1.S4, V5.S4
+	VTRN1 V13.S4, V12.S4, V6.S4
+	VTRN2 V13.S4, V12.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V1.D2
+	VTRN2 V6.D2, V4.D2, V12.D2
+	VTRN1 V7.D2, V5.D2, V11.D2
+	VTRN2 V7.D2, V5.D2, V13.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.S4, V2.S4, V4.S4
+	VTRN2 V14.S4, V2.S4, V5.S4
+	VTRN1 V16.S4, V15.S4, V6.S4
+	VTRN2 V16.S4, V15.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V2.D2
+	VTRN2 V6.D2, V4.D2, V15.D2
+	VTRN1 V7.D2, V5.D2, V14.D2
+	VTRN2 V7.D2, V5.D2, V16.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V3.S4, V4.S4
+	VTRN2 V17.S4, V3.S4, V5.S4
+	VTRN1 V19.S4, V18.S4, V6.S4
+	VTRN2 V19.S4, V18.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V3.D2
+	VTRN2 V6.D2, V4.D2, V18.D2
+	VTRN1 V7.D2, V5.D2, V17.D2
+	VTRN2 V7.D2, V5.D2, V19.D2
+
+group1lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F4
+	FMOVQ F0, (R4)
+	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
+	VBIT V5.B16, V0.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6ea4e505 // fcmgt v5.4s, v8.4s, v4.4s
+	VBIT V5.B16, V8.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6ea4e525 // fcmgt v5.4s, v9.4s, v4.4s
+	VBIT V5.B16, V9.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6ea4e545 // fcmgt v5.4s, v10.4s, v4.4s
+	VBIT V5.B16, V10.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
+	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
+	VBIT V5.B16, V1.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6ea4e565 // fcmgt v5.4s, v11.4s, v4.4s
+	VBIT V5.B16, V11.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6ea4e585 // fcmgt v5.4s, v12.4s, v4.4s
+	VBIT V5.B16, V12.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6ea4e5a5 // fcmgt v5.4s, v13.4s, v4.4s
+	VBIT V5.B16, V13.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
+	VBIT V5.B16, V2.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6ea4e5c5 // fcmgt v5.4s, v14.4s, v4.4s
+	VBIT V5.B16, V14.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6ea4e5e5 // fcmgt v5.4s, v15.4s, v4.4s
+	VBIT V5.B16, V15.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6ea4e605 // fcmgt v5.4s, v16.4s, v4.4s
+	VBIT V5.B16, V16.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
+	VBIT V5.B16, V3.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6ea4e625 // fcmgt v5.4s, v17.4s, v4.4s
+	VBIT V5.B16, V17.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6ea4e645 // fcmgt v5.4s, v18.4s, v4.4s
+	VBIT V5.B16, V18.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6ea4e665 // fcmgt v5.4s, v19.4s, v4.4s
+	VBIT V5.B16, V19.B16, V4.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group1lanes
+	B next
+
+	// 16 keys by 2 queries.
+group2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group2step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group2ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group2ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead1:
+	FMOVQ (R15), F8
+	FMOVQ (R16), F9
+	FMOVQ (R19), F10
+	FMOVQ (R21), F11
+
+	// Transpose 4×4 matrices.
+	VTRN1 V9.H8, V8.H8, V12.H8
+	VTRN2 V9.H8, V8.H8, V13.H8
+	VTRN1 V11.H8, V10.H8, V14.H8
+	VTRN2 V11.H8, V10.H8, V15.H8
+	VTRN1 V14.S4, V12.S4, V8.S4
+	VTRN2 V14.S4, V12.S4, V10.S4
+	VTRN1 V15.S4, V13.S4, V9.S4
+	VTRN2 V15.S4, V13.S4, V11.S4
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x0e21790c // fcvtl v12.4s, v8.4h
+	WORD $0x4f981180 // fmla v0.4s, v12.4s, v24.s[0]
+	WORD $0x4fb81181 // fmla v1.4s, v12.4s, v24.s[1]
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81283 // fmla v3.4s, v20.4s, v24.s[1]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x0e21792d // fcvtl v13.4s, v9.4h
+	WORD $0x4f9911a0 // fmla v0.4s, v13.4s, v25.s[0]
+	WORD $0x4fb911a1 // fmla v1.4s, v13.4s, v25.s[1]
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912a2 // fmla v2.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a3 // fmla v3.4s, v21.4s, v25.s[1]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x0e21794e // fcvtl v14.4s, v10.4h
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
+	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12c2 // fmla v2.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c3 // fmla v3.4s, v22.4s, v26.s[1]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x0e21796f // fcvtl v15.4s, v11.4h
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12e2 // fmla v2.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e3 // fmla v3.4s, v23.4s, v27.s[1]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
+	WORD $0x4f9c1180 // fmla v0.4s, v12.4s, v28.s[0]
+	WORD $0x4fbc1181 // fmla v1.4s, v12.4s, v28.s[1]
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1282 // fmla v2.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1283 // fmla v3.4s, v20.4s, v28.s[1]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
+	WORD $0x4f9d11a0 // fmla v0.4s, v13.4s, v29.s[0]
+	WORD $0x4fbd11a1 // fmla v1.4s, v13.4s, v29.s[1]
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12a2 // fmla v2.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a3 // fmla v3.4s, v21.4s, v29.s[1]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12c2 // fmla v2.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c3 // fmla v3.4s, v22.4s, v30.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
+	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12e2 // fmla v2.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e3 // fmla v3.4s, v23.4s, v31.s[1]
+	WORD $0x3cf469e8 // ldr q8, [x15, x20]
+	WORD $0x3cf46a09 // ldr q9, [x16, x20]
+	WORD $0x3cf46a6a // ldr q10, [x19, x20]
+	WORD $0x3cf46aab // ldr q11, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V9.H8, V8.H8, V12.H8
+	VTRN2 V9.H8, V8.H8, V13.H8
+	VTRN1 V11.H8, V10.H8, V14.H8
+	VTRN2 V11.H8, V10.H8, V15.H8
+	VTRN1 V14.S4, V12.S4, V8.S4
+	VTRN2 V14.S4, V12.S4, V10.S4
+	VTRN1 V15.S4, V13.S4, V9.S4
+	VTRN2 V15.S4, V13.S4, V11.S4
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	WORD $0x0e21790c // fcvtl v12.4s, v8.4h
+	WORD $0x4f981184 // fmla v4.4s, v12.4s, v24.s[0]
+	WORD $0x4fb81185 // fmla v5.4s, v12.4s, v24.s[1]
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981286 // fmla v6.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81287 // fmla v7.4s, v20.4s, v24.s[1]
+	WORD $0x0e21792d // fcvtl v13.4s, v9.4h
+	WORD $0x4f9911a4 // fmla v4.4s, v13.4s, v25.s[0]
+	WORD $0x4fb911a5 // fmla v5.4s, v13.4s, v25.s[1]
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912a6 // fmla v6.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x0e21794e // fcvtl v14.4s, v10.4h
+	WORD $0x4f9a11c4 // fmla v4.4s, v14.4s, v26.s[0]
+	WORD $0x4fba11c5 // fmla v5.4s, v14.4s, v26.s[1]
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12c6 // fmla v6.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c7 // fmla v7.4s, v22.4s, v26.s[1]
+	WORD $0x0e21796f // fcvtl v15.4s, v11.4h
+	WORD $0x4f9b11e4 // fmla v4.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11e5 // fmla v5.4s, v15.4s, v27.s[1]
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
+	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
+	WORD $0x4f9c1184 // fmla v4.4s, v12.4s, v28.s[0]
+	WORD $0x4fbc1185 // fmla v5.4s, v12.4s, v28.s[1]
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1286 // fmla v6.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1287 // fmla v7.4s, v20.4s, v28.s[1]
+	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
+	WORD $0x4f9d11a4 // fmla v4.4s, v13.4s, v29.s[0]
+	WORD $0x4fbd11a5 // fmla v5.4s, v13.4s, v29.s[1]
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12a6 // fmla v6.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a7 // fmla v7.4s, v21.4s, v29.s[1]
+	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
+	WORD $0x4f9e11c4 // fmla v4.4s, v14.4s, v30.s[0]
+	WORD $0x4fbe11c5 // fmla v5.4s, v14.4s, v30.s[1]
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12c6 // fmla v6.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c7 // fmla v7.4s, v22.4s, v30.s[1]
+	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
+	WORD $0x4f9f11e4 // fmla v4.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11e5 // fmla v5.4s, v15.4s, v31.s[1]
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group2step
+	VORR V1.B16, V1.B16, V12.B16
+	VORR V1.B16, V1.B16, V13.B16
+	VORR V3.B16, V3.B16, V14.B16
+	VORR V3.B16, V3.B16, V15.B16
+	VORR V5.B16, V5.B16, V16.B16
+	VORR V5.B16, V5.B16, V17.B16
+	VORR V7.B16, V7.B16, V18.B16
+	VORR V7.B16, V7.B16, V19.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V8.S4
+	VTRN2 V1.S4, V0.S4, V9.S4
+	VTRN1 V13.S4, V12.S4, V10.S4
+	VTRN2 V13.S4, V12.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V0.D2
+	VTRN2 V10.D2, V8.D2, V12.D2
+	VTRN1 V11.D2, V9.D2, V1.D2
+	VTRN2 V11.D2, V9.D2, V13.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V3.S4, V2.S4, V8.S4
+	VTRN2 V3.S4, V2.S4, V9.S4
+	VTRN1 V15.S4, V14.S4, V10.S4
+	VTRN2 V15.S4, V14.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V2.D2
+	VTRN2 V10.D2, V8.D2, V14.D2
+	VTRN1 V11.D2, V9.D2, V3.D2
+	VTRN2 V11.D2, V9.D2, V15.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V17.S4, V16.S4, V10.S4
+	VTRN2 V17.S4, V16.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V16.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V17.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V7.S4, V6.S4, V8.S4
+	VTRN2 V7.S4, V6.S4, V9.S4
+	VTRN1 V19.S4, V18.S4, V10.S4
+	VTRN2 V19.S4, V18.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V6.D2
+	VTRN2 V10.D2, V8.D2, V18.D2
+	VTRN1 V11.D2, V9.D2, V7.D2
+	VTRN2 V11.D2, V9.D2, V19.D2
+
+group2lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F8
+	FMOVQ F0, (R4)
+	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
+	VBIT V9.B16, V0.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
+	WORD $0x6ea8e429 // fcmgt v9.4s, v1.4s, v8.4s
+	VBIT V9.B16, V1.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6ea8e589 // fcmgt v9.4s, v12.4s, v8.4s
+	VBIT V9.B16, V12.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6ea8e5a9 // fcmgt v9.4s, v13.4s, v8.4s
+	VBIT V9.B16, V13.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6ea8e449 // fcmgt v9.4s, v2.4s, v8.4s
+	VBIT V9.B16, V2.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6ea8e469 // fcmgt v9.4s, v3.4s, v8.4s
+	VBIT V9.B16, V3.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6ea8e5c9 // fcmgt v9.4s, v14.4s, v8.4s
+	VBIT V9.B16, V14.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6ea8e5e9 // fcmgt v9.4s, v15.4s, v8.4s
+	VBIT V9.B16, V15.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6ea8e489 // fcmgt v9.4s, v4.4s, v8.4s
+	VBIT V9.B16, V4.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6ea8e4a9 // fcmgt v9.4s, v5.4s, v8.4s
+	VBIT V9.B16, V5.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6ea8e609 // fcmgt v9.4s, v16.4s, v8.4s
+	VBIT V9.B16, V16.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6ea8e629 // fcmgt v9.4s, v17.4s, v8.4s
+	VBIT V9.B16, V17.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6ea8e4c9 // fcmgt v9.4s, v6.4s, v8.4s
+	VBIT V9.B16, V6.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
+	VBIT V9.B16, V7.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6ea8e649 // fcmgt v9.4s, v18.4s, v8.4s
+	VBIT V9.B16, V18.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6ea8e669 // fcmgt v9.4s, v19.4s, v8.4s
+	VBIT V9.B16, V19.B16, V8.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group2lanes
+	B next
+
+	// 16 keys by 3 queries.
+group3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group3step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead1:
+	FMOVQ (R15), F12
+	FMOVQ (R16), F13
+	FMOVQ (R19), F14
+	FMOVQ (R21), F15
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	FMOVQ (R4), F20
+	ADD R3, R4, R4
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
+	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a02 // fmla v2.4s, v16.4s, v20.s[2]
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61241 // fmla v1.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971260 // fmla v0.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71261 // fmla v1.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a62 // fmla v2.4s, v19.4s, v23.s[2]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0d // ldr q13, [x16, x17]
+	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf16aaf // ldr q15, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51224 // fmla v4.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a25 // fmla v5.4s, v17.4s, v21.s[2]
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61244 // fmla v4.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71264 // fmla v4.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a65 // fmla v5.4s, v19.4s, v23.s[2]
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981203 // fmla v3.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81204 // fmla v4.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a05 // fmla v5.4s, v16.4s, v24.s[2]
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91224 // fmla v4.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a25 // fmla v5.4s, v17.4s, v25.s[2]
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1243 // fmla v3.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1244 // fmla v4.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a45 // fmla v5.4s, v18.4s, v26.s[2]
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1264 // fmla v4.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a65 // fmla v5.4s, v19.4s, v27.s[2]
+	WORD $0x3cf469ec // ldr q12, [x15, x20]
+	WORD $0x3cf46a0d // ldr q13, [x16, x20]
+	WORD $0x3cf46a6e // ldr q14, [x19, x20]
+	WORD $0x3cf46aaf // ldr q15, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941206 // fmla v6.4s, v16.4s, v20.s[0]
+	WORD $0x4fb41207 // fmla v7.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a08 // fmla v8.4s, v16.4s, v20.s[2]
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951226 // fmla v6.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a28 // fmla v8.4s, v17.4s, v21.s[2]
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961246 // fmla v6.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61247 // fmla v7.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a48 // fmla v8.4s, v18.4s, v22.s[2]
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971266 // fmla v6.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a68 // fmla v8.4s, v19.4s, v23.s[2]
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981206 // fmla v6.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81207 // fmla v7.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a08 // fmla v8.4s, v16.4s, v24.s[2]
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a28 // fmla v8.4s, v17.4s, v25.s[2]
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a48 // fmla v8.4s, v18.4s, v26.s[2]
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a68 // fmla v8.4s, v19.4s, v27.s[2]
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0d // ldr q13, [x16, x22]
+	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x3cf66aaf // ldr q15, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.H8, V12.H8, V16.H8
+	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V15.H8, V14.H8, V18.H8
+	VTRN2 V15.H8, V14.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN2 V18.S4, V16.S4, V14.S4
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120a // fmla v10.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0b // fmla v11.4s, v16.4s, v20.s[2]
+	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
+	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
+	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
+	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4f981209 // fmla v9.4s, v16.4s, v24.s[0]
+	WORD $0x4fb8120a // fmla v10.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a0b // fmla v11.4s, v16.4s, v24.s[2]
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
+	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
+	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
+	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group3step
+	VORR V2.B16, V2.B16, V16.B16
+	VORR V5.B16, V5.B16, V17.B16
+	VORR V8.B16, V8.B16, V18.B16
+	VORR V11.B16, V11.B16, V19.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V12.S4
+	VTRN2 V1.S4, V0.S4, V13.S4
+	VTRN1 V16.S4, V2.S4, V14.S4
+	VTRN2 V16.S4, V2.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V0.D2
+	VTRN2 V14.D2, V12.D2, V2.D2
+	VTRN1 V15.D2, V13.D2, V1.D2
+	VTRN2 V15.D2, V13.D2, V16.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V4.S4, V3.S4, V12.S4
+	VTRN2 V4.S4, V3.S4, V13.S4
+	VTRN1 V17.S4, V5.S4, V14.S4
+	VTRN2 V17.S4, V5.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V3.D2
+	VTRN2 V14.D2, V12.D2, V5.D2
+	VTRN1 V15.D2, V13.D2, V4.D2
+	VTRN2 V15.D2, V13.D2, V17.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V7.S4, V6.S4, V12.S4
+	VTRN2 V7.S4, V6.S4, V13.S4
+	VTRN1 V18.S4, V8.S4, V14.S4
+	VTRN2 V18.S4, V8.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V6.D2
+	VTRN2 V14.D2, V12.D2, V8.D2
+	VTRN1 V15.D2, V13.D2, V7.D2
+	VTRN2 V15.D2, V13.D2, V18.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.S4, V9.S4, V12.S4
+	VTRN2 V10.S4, V9.S4, V13.S4
+	VTRN1 V19.S4, V11.S4, V14.S4
+	VTRN2 V19.S4, V11.S4, V15.S4
+	VTRN1 V14.D2, V12.D2, V9.D2
+	VTRN2 V14.D2, V12.D2, V11.D2
+	VTRN1 V15.D2, V13.D2, V10.D2
+	VTRN2 V15.D2, V13.D2, V19.D2
+
+group3lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F12
+	FMOVQ F0, (R4)
+	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
+	VBIT V13.B16, V0.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
+	WORD $0x6eace42d // fcmgt v13.4s, v1.4s, v12.4s
+	VBIT V13.B16, V1.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6eace44d // fcmgt v13.4s, v2.4s, v12.4s
+	VBIT V13.B16, V2.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6eace60d // fcmgt v13.4s, v16.4s, v12.4s
+	VBIT V13.B16, V16.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6eace46d // fcmgt v13.4s, v3.4s, v12.4s
+	VBIT V13.B16, V3.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eace48d // fcmgt v13.4s, v4.4s, v12.4s
+	VBIT V13.B16, V4.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
+	VBIT V13.B16, V5.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6eace62d // fcmgt v13.4s, v17.4s, v12.4s
+	VBIT V13.B16, V17.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eace4cd // fcmgt v13.4s, v6.4s, v12.4s
+	VBIT V13.B16, V6.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
+	VBIT V13.B16, V7.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eace50d // fcmgt v13.4s, v8.4s, v12.4s
+	VBIT V13.B16, V8.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6eace64d // fcmgt v13.4s, v18.4s, v12.4s
+	VBIT V13.B16, V18.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eace52d // fcmgt v13.4s, v9.4s, v12.4s
+	VBIT V13.B16, V9.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eace54d // fcmgt v13.4s, v10.4s, v12.4s
+	VBIT V13.B16, V10.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
+	VBIT V13.B16, V11.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6eace66d // fcmgt v13.4s, v19.4s, v12.4s
+	VBIT V13.B16, V19.B16, V12.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group3lanes
+	B next
+
+	// 16 keys by 4 queries.
+group4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group4step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group4ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group4ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead1:
+	FMOVQ (R15), F16
+	FMOVQ (R16), F17
+	FMOVQ (R19), F18
+	FMOVQ (R21), F19
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
+	WORD $0x3cf469f0 // ldr q16, [x15, x20]
+	WORD $0x3cf46a11 // ldr q17, [x16, x20]
+	WORD $0x3cf46a72 // ldr q18, [x19, x20]
+	WORD $0x3cf46ab3 // ldr q19, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.H8, V16.H8, V20.H8
+	VTRN2 V17.H8, V16.H8, V21.H8
+	VTRN1 V19.H8, V18.H8, V22.H8
+	VTRN2 V19.H8, V18.H8, V23.H8
+	VTRN1 V22.S4, V20.S4, V16.S4
+	VTRN2 V22.S4, V20.S4, V18.S4
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
+	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group4step
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V16.S4
+	VTRN2 V1.S4, V0.S4, V17.S4
+	VTRN1 V3.S4, V2.S4, V18.S4
+	VTRN2 V3.S4, V2.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V0.D2
+	VTRN2 V18.D2, V16.D2, V2.D2
+	VTRN1 V19.D2, V17.D2, V1.D2
+	VTRN2 V19.D2, V17.D2, V3.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V16.S4
+	VTRN2 V5.S4, V4.S4, V17.S4
+	VTRN1 V7.S4, V6.S4, V18.S4
+	VTRN2 V7.S4, V6.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V4.D2
+	VTRN2 V18.D2, V16.D2, V6.D2
+	VTRN1 V19.D2, V17.D2, V5.D2
+	VTRN2 V19.D2, V17.D2, V7.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V8.S4, V16.S4
+	VTRN2 V9.S4, V8.S4, V17.S4
+	VTRN1 V11.S4, V10.S4, V18.S4
+	VTRN2 V11.S4, V10.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V8.D2
+	VTRN2 V18.D2, V16.D2, V10.D2
+	VTRN1 V19.D2, V17.D2, V9.D2
+	VTRN2 V19.D2, V17.D2, V11.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V16.S4
+	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V15.S4, V14.S4, V18.S4
+	VTRN2 V15.S4, V14.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN2 V18.D2, V16.D2, V14.D2
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+
+group4lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F16
+	FMOVQ F0, (R4)
+	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
+	VBIT V17.B16, V0.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F1, (R4)
+	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
+	VBIT V17.B16, V1.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
+	VBIT V17.B16, V2.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
+	VBIT V17.B16, V3.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
+	VBIT V17.B16, V4.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
+	VBIT V17.B16, V5.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
+	VBIT V17.B16, V6.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
+	VBIT V17.B16, V7.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
+	VBIT V17.B16, V8.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
+	VBIT V17.B16, V9.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
+	VBIT V17.B16, V10.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
+	VBIT V17.B16, V11.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
+	VBIT V17.B16, V12.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
+	VBIT V17.B16, V13.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
+	VBIT V17.B16, V14.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
+	VBIT V17.B16, V15.B16, V16.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group4lanes
+	B next
+
+next:
+	MOVD d+96(FP), R7
+	LSL $1, R7, R7
+	SUB R7, R15, R15
+	SUB R7, R16, R16
+	SUB R7, R19, R19
+	SUB R7, R21, R21
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT group
+	LSL $4, R0, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	ADD R3<<4, R2, R2
+	ADD R0<<4, R13, R13
+	ADD R0<<4, R12, R12
+	SUB $16, R1, R1
+	B tile
+
+done:
+	RET
+
+// func FewValuesF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·FewValuesF16NEON(SB), NOSPLIT, $0-160
+	MOVD v_base+32(FP), R0
+	MOVD ldv+56(FP), R1
+	LSL $1, R1, R1
+	MOVD p_base+64(FP), R2
+	MOVD ldp+88(FP), R3
+	LSL $2, R3, R3
+	MOVD m+104(FP), R4
+	MOVBU load+120(FP), R5
+	MOVD next_base+128(FP), R19
+	MOVD dv+112(FP), R20
+	LSL $1, R20, R20
+	MOVD far+152(FP), R21
+	LSL $1, R21, R21
+	ADD R21, R19, R17
+	CMP R1, R20
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $63, R20, R20
+	AND $-64, R20, R20
+	SUB R20, R1, R16
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R20
+	MOVD $0, R16
+
+rows:
+
+turn:
+	MOVD R4, R9
+	CMP $16, R9
+	BLE short
+	MOVD $16, R9
+
+short:
+	MOVD R19, R13
+	MOVD R17, R14
+	MOVD R20, R15
+	MOVD dv+112(FP), R11
+	MOVD $0, R10
+
+line:
+	SUBS $16, R11, R11
+	BLT lineend
+	MOVD $0, R12
+
+	// A group of up to 4 queries.
+linegroup:
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
+	BGE linegroup4
+	CMP $3, R8
+	BGE linegroup3
+	CMP $2, R8
+	BGE linegroup2
+
+	// 1 queries.
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	CBZ R5, linegroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+
+linegroup1zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup1turnend
+	PCALIGN $32
+
+linegroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup1ahead:
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
+	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
+	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
+	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
+	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
+	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
+	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
+	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
+	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
+	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
+	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	SUBS $2, R8, R8
+	BGE linegroup1turn
+
+linegroup1turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup1stepend
+	PCALIGN $32
+
+linegroup1step:
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
+	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
+	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
+	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
+	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
+	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	SUBS $1, R8, R8
+	BGE linegroup1step
+
+linegroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD $1, R12, R12
+	B linenext
+
+	// 2 queries.
+linegroup2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	CBZ R5, linegroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+
+linegroup2zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup2turnend
+	PCALIGN $32
+
+linegroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup2ahead:
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ (R7), F15
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
+	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
+	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
+	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
+	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
+	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
+	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ (R7), F15
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
+	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
+	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
+	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
+	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
+	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
+	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	SUBS $2, R8, R8
+	BGE linegroup2turn
+
+linegroup2turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup2stepend
+	PCALIGN $32
+
+linegroup2step:
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ (R7), F15
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
+	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
+	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
+	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
+	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
+	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
+	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
+	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
+	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
+	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	SUBS $1, R8, R8
+	BGE linegroup2step
+
+linegroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD $2, R12, R12
+	B linenext
+
+	// 3 queries.
+linegroup3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	CBZ R5, linegroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
+
+linegroup3zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup3turnend
+	PCALIGN $32
+
+linegroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup3ahead:
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ (R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
+	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
+	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
+	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
+	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
+	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ (R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
+	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
+	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
+	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
+	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
+	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	SUBS $2, R8, R8
+	BGE linegroup3turn
+
+linegroup3turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup3stepend
+	PCALIGN $32
+
+linegroup3step:
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ (R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
+	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
+	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
+	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
+	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
+	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
+	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
+	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
+	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
+	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
+	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	SUBS $1, R8, R8
+	BGE linegroup3step
+
+linegroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	FMOVQ F10, 32(R6)
+	FMOVQ F11, 48(R6)
+	ADD $3, R12, R12
+	B linenext
+
+	// 4 queries.
+linegroup4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	CBZ R5, linegroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	FMOVQ 32(R6), F10
+	FMOVQ 48(R6), F11
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	FMOVQ 32(R6), F14
+	FMOVQ 48(R6), F15
+
+linegroup4zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup4turnend
+	PCALIGN $32
+
+linegroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup4ahead:
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	FMOVQ (R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
+	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
+	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
+	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
+	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
+	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
+	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
+	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
+	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
+	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
+	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	FMOVQ (R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
+	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
+	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
+	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
+	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
+	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
+	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
+	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
+	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
+	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
+	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	SUBS $2, R8, R8
+	BGE linegroup4turn
+
+linegroup4turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup4stepend
+	PCALIGN $32
+
+linegroup4step:
+	FMOVQ (R6), F16
+	FMOVQ 16(R6), F17
+	FMOVQ (R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
+	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
+	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
+	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
+	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
+	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
+	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
+	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
+	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
+	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
+	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
+	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
+	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
+	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	SUBS $1, R8, R8
+	BGE linegroup4step
+
+linegroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	FMOVQ F2, 32(R6)
+	FMOVQ F3, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	FMOVQ F6, 32(R6)
+	FMOVQ F7, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	FMOVQ F10, 32(R6)
+	FMOVQ F11, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F12, (R6)
+	FMOVQ F13, 16(R6)
+	FMOVQ F14, 32(R6)
+	FMOVQ F15, 48(R6)
+	ADD $4, R12, R12
+	B linenext
+
+linenext:
+	MOVD n+96(FP), R8
+	CMP R8, R12
+	BLT linegroup
+	ADD $16, R10, R10
+	B line
+
+lineend:
+	ADD $16, R11, R11
+	MOVD $1, R5
+	SUBS R9, R4, R4
+	BEQ done
+	ADD R1<<4, R0, R0
+	ADD R3<<4, R2, R2
+	ADD R1<<4, R19, R19
+	ADD R1<<4, R17, R17
+	B turn
+
+done:
+	RET
+
+// func FewScoresBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·FewScoresBF16NEON(SB), NOSPLIT, $0-160
+	MOVD $0x00000000, R0
+	VDUP R0, V0.S4
+	MOVD ldk+48(FP), R0
+	LSL $1, R0, R0
+	MOVD m+88(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_len+112(FP), R3
+	MOVD next_base+128(FP), R13
+	MOVD d+96(FP), R14
+	LSL $1, R14, R14
+	MOVD far+152(FP), R15
+	LSL $1, R15, R15
+	ADD R15, R13, R12
+	CMP R0, R14
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $127, R14, R14
+	AND $-128, R14, R14
+	SUB R14, R0, R11
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R14
+	MOVD $0, R11
+
+rows:
+	LSL $2, R3, R3
+	MOVD k_base+24(FP), R15
+	ADD R0, R15, R16
+	LSL $2, R0, R17
+	ADD R0, R16, R19
+	ADD R17, R17, R20
+	ADD R0, R19, R21
+	ADD R17, R20, R22
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMP $16, R1
+	BGE whole
+	CBZ R1, done
+	SUB $16, R1, R1
+	MUL R3, R1, R7
+	ADD R7, R2, R2
+	MUL R0, R1, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	MOVD $16, R1
+
+whole:
+	MOVD $0, R5
+
+	// A group of up to 4 queries.
+group:
+	MOVD n+80(FP), R7
+	SUB R5, R7, R7
+	CMP $4, R7
+	BGE group4
+	CMP $3, R7
+	BGE group3
+	CMP $2, R7
+	BGE group2
+
+	// 16 keys by 1 queries.
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group1step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead1:
+	FMOVQ (R15), F5
+	FMOVQ (R16), F6
+	FMOVQ (R19), F7
+	FMOVQ (R21), F8
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.H8, V5.H8, V9.H8
+	VTRN2 V6.H8, V5.H8, V10.H8
+	VTRN1 V8.H8, V7.H8, V11.H8
+	VTRN2 V8.H8, V7.H8, V12.H8
+	VTRN1 V11.S4, V9.S4, V5.S4
+	VTRN2 V11.S4, V9.S4, V7.S4
+	VTRN1 V12.S4, V10.S4, V6.S4
+	VTRN2 V12.S4, V10.S4, V8.S4
+	WORD $0x3cf169ed // ldr q13, [x15, x17]
+	WORD $0x3cf16a0e // ldr q14, [x16, x17]
+	WORD $0x3cf16a6f // ldr q15, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V5.H8, V0.H8, V9.H8
+	WORD $0x4f951121 // fmla v1.4s, v9.4s, v21.s[0]
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f951222 // fmla v2.4s, v17.4s, v21.s[0]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V6.H8, V0.H8, V10.H8
+	WORD $0x4f961141 // fmla v1.4s, v10.4s, v22.s[0]
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961242 // fmla v2.4s, v18.4s, v22.s[0]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V7.H8, V0.H8, V11.H8
+	WORD $0x4f971161 // fmla v1.4s, v11.4s, v23.s[0]
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971262 // fmla v2.4s, v19.4s, v23.s[0]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V8.H8, V0.H8, V12.H8
+	WORD $0x4f981181 // fmla v1.4s, v12.4s, v24.s[0]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V5.H8, V0.H8, V9.H8
+	WORD $0x4f991121 // fmla v1.4s, v9.4s, v25.s[0]
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V6.H8, V0.H8, V10.H8
+	WORD $0x4f9a1141 // fmla v1.4s, v10.4s, v26.s[0]
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V7.H8, V0.H8, V11.H8
+	WORD $0x4f9b1161 // fmla v1.4s, v11.4s, v27.s[0]
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V8.H8, V0.H8, V12.H8
+	WORD $0x4f9c1181 // fmla v1.4s, v12.4s, v28.s[0]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1282 // fmla v2.4s, v20.4s, v28.s[0]
+	WORD $0x3cf469e5 // ldr q5, [x15, x20]
+	WORD $0x3cf46a06 // ldr q6, [x16, x20]
+	WORD $0x3cf46a67 // ldr q7, [x19, x20]
+	WORD $0x3cf46aa8 // ldr q8, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.H8, V5.H8, V9.H8
+	VTRN2 V6.H8, V5.H8, V10.H8
+	VTRN1 V8.H8, V7.H8, V11.H8
+	VTRN2 V8.H8, V7.H8, V12.H8
+	VTRN1 V11.S4, V9.S4, V5.S4
+	VTRN2 V11.S4, V9.S4, V7.S4
+	VTRN1 V12.S4, V10.S4, V6.S4
+	VTRN2 V12.S4, V10.S4, V8.S4
+	WORD $0x3cf669ed // ldr q13, [x15, x22]
+	WORD $0x3cf66a0e // ldr q14, [x16, x22]
+	WORD $0x3cf66a6f // ldr q15, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V5.H8, V0.H8, V9.H8
+	WORD $0x4f951123 // fmla v3.4s, v9.4s, v21.s[0]
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	VZIP1 V6.H8, V0.H8, V10.H8
+	WORD $0x4f961143 // fmla v3.4s, v10.4s, v22.s[0]
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
+	VZIP1 V7.H8, V0.H8, V11.H8
+	WORD $0x4f971163 // fmla v3.4s, v11.4s, v23.s[0]
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
+	VZIP1 V8.H8, V0.H8, V12.H8
+	WORD $0x4f981183 // fmla v3.4s, v12.4s, v24.s[0]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	VZIP2 V5.H8, V0.H8, V9.H8
+	WORD $0x4f991123 // fmla v3.4s, v9.4s, v25.s[0]
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	VZIP2 V6.H8, V0.H8, V10.H8
+	WORD $0x4f9a1143 // fmla v3.4s, v10.4s, v26.s[0]
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	VZIP2 V7.H8, V0.H8, V11.H8
+	WORD $0x4f9b1163 // fmla v3.4s, v11.4s, v27.s[0]
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	VZIP2 V8.H8, V0.H8, V12.H8
+	WORD $0x4f9c1183 // fmla v3.4s, v12.4s, v28.s[0]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group1step
+	VORR V1.B16, V1.B16, V9.B16
+	VORR V1.B16, V1.B16, V10.B16
+	VORR V1.B16, V1.B16, V11.B16
+	VORR V2.B16, V2.B16, V12.B16
+	VORR V2.B16, V2.B16, V13.B16
+	VORR V2.B16, V2.B16, V14.B16
+	VORR V3.B16, V3.B16, V15.B16
+	VORR V3.B16, V3.B16, V16.B16
+	VORR V3.B16, V3.B16, V17.B16
+	VORR V4.B16, V4.B16, V18.B16
+	VORR V4.B16, V4.B16, V19.B16
+	VORR V4.B16, V4.B16, V20.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V9.S4, V1.S4, V5.S4
+	VTRN2 V9.S4, V1.S4, V6.S4
+	VTRN1 V11.S4, V10.S4, V7.S4
+	VTRN2 V11.S4, V10.S4, V8.S4
+	VTRN1 V7.D2, V5.D2, V1.D2
+	VTRN2 V7.D2, V5.D2, V10.D2
+	VTRN1 V8.D2, V6.D2, V9.D2
+	VTRN2 V8.D2, V6.D2, V11.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V12.S4, V2.S4, V5.S4
+	VTRN2 V12.S4, V2.S4, V6.S4
+	VTRN1 V14.S4, V13.S4, V7.S4
+	VTRN2 V14.S4, V13.S4, V8.S4
+	VTRN1 V7.D2, V5.D2, V2.D2
+	VTRN2 V7.D2, V5.D2, V13.D2
+	VTRN1 V8.D2, V6.D2, V12.D2
+	VTRN2 V8.D2, V6.D2, V14.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V15.S4, V3.S4, V5.S4
+	VTRN2 V15.S4, V3.S4, V6.S4
+	VTRN1 V17.S4, V16.S4, V7.S4
+	VTRN2 V17.S4, V16.S4, V8.S4
+	VTRN1 V7.D2, V5.D2, V3.D2
+	VTRN2 V7.D2, V5.D2, V16.D2
+	VTRN1 V8.D2, V6.D2, V15.D2
+	VTRN2 V8.D2, V6.D2, V17.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.S4, V4.S4, V5.S4
+	VTRN2 V18.S4, V4.S4, V6.S4
+	VTRN1 V20.S4, V19.S4, V7.S4
+	VTRN2 V20.S4, V19.S4, V8.S4
+	VTRN1 V7.D2, V5.D2, V4.D2
+	VTRN2 V7.D2, V5.D2, V19.D2
+	VTRN1 V8.D2, V6.D2, V18.D2
+	VTRN2 V8.D2, V6.D2, V20.D2
+
+group1lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F5
+	FMOVQ F1, (R4)
+	WORD $0x6ea5e426 // fcmgt v6.4s, v1.4s, v5.4s
+	VBIT V6.B16, V1.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6ea5e526 // fcmgt v6.4s, v9.4s, v5.4s
+	VBIT V6.B16, V9.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6ea5e546 // fcmgt v6.4s, v10.4s, v5.4s
+	VBIT V6.B16, V10.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6ea5e566 // fcmgt v6.4s, v11.4s, v5.4s
+	VBIT V6.B16, V11.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6ea5e446 // fcmgt v6.4s, v2.4s, v5.4s
+	VBIT V6.B16, V2.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6ea5e586 // fcmgt v6.4s, v12.4s, v5.4s
+	VBIT V6.B16, V12.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6ea5e5a6 // fcmgt v6.4s, v13.4s, v5.4s
+	VBIT V6.B16, V13.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6ea5e5c6 // fcmgt v6.4s, v14.4s, v5.4s
+	VBIT V6.B16, V14.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6ea5e466 // fcmgt v6.4s, v3.4s, v5.4s
+	VBIT V6.B16, V3.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6ea5e5e6 // fcmgt v6.4s, v15.4s, v5.4s
+	VBIT V6.B16, V15.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6ea5e606 // fcmgt v6.4s, v16.4s, v5.4s
+	VBIT V6.B16, V16.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6ea5e626 // fcmgt v6.4s, v17.4s, v5.4s
+	VBIT V6.B16, V17.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6ea5e486 // fcmgt v6.4s, v4.4s, v5.4s
+	VBIT V6.B16, V4.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6ea5e646 // fcmgt v6.4s, v18.4s, v5.4s
+	VBIT V6.B16, V18.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6ea5e666 // fcmgt v6.4s, v19.4s, v5.4s
+	VBIT V6.B16, V19.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6ea5e686 // fcmgt v6.4s, v20.4s, v5.4s
+	VBIT V6.B16, V20.B16, V5.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group1lanes
+	B next
+
+	// 16 keys by 2 queries.
+group2:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group2step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group2ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group2ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead1:
+	FMOVQ (R15), F9
+	FMOVQ (R16), F10
+	FMOVQ (R19), F11
+	FMOVQ (R21), F12
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.H8, V9.H8, V13.H8
+	VTRN2 V10.H8, V9.H8, V14.H8
+	VTRN1 V12.H8, V11.H8, V15.H8
+	VTRN2 V12.H8, V11.H8, V16.H8
+	VTRN1 V15.S4, V13.S4, V9.S4
+	VTRN2 V15.S4, V13.S4, V11.S4
+	VTRN1 V16.S4, V14.S4, V10.S4
+	VTRN2 V16.S4, V14.S4, V12.S4
+	WORD $0x3cf169f1 // ldr q17, [x15, x17]
+	WORD $0x3cf16a12 // ldr q18, [x16, x17]
+	WORD $0x3cf16a73 // ldr q19, [x19, x17]
+	WORD $0x3cf16ab4 // ldr q20, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V9.H8, V0.H8, V13.H8
+	WORD $0x4f9911a1 // fmla v1.4s, v13.4s, v25.s[0]
+	WORD $0x4fb911a2 // fmla v2.4s, v13.4s, v25.s[1]
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a4 // fmla v4.4s, v21.4s, v25.s[1]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V10.H8, V0.H8, V14.H8
+	WORD $0x4f9a11c1 // fmla v1.4s, v14.4s, v26.s[0]
+	WORD $0x4fba11c2 // fmla v2.4s, v14.4s, v26.s[1]
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12c3 // fmla v3.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c4 // fmla v4.4s, v22.4s, v26.s[1]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V11.H8, V0.H8, V15.H8
+	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V12.H8, V0.H8, V16.H8
+	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
+	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1304 // fmla v4.4s, v24.4s, v28.s[1]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V9.H8, V0.H8, V13.H8
+	WORD $0x4f9d11a1 // fmla v1.4s, v13.4s, v29.s[0]
+	WORD $0x4fbd11a2 // fmla v2.4s, v13.4s, v29.s[1]
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12a3 // fmla v3.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a4 // fmla v4.4s, v21.4s, v29.s[1]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V10.H8, V0.H8, V14.H8
+	WORD $0x4f9e11c1 // fmla v1.4s, v14.4s, v30.s[0]
+	WORD $0x4fbe11c2 // fmla v2.4s, v14.4s, v30.s[1]
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12c3 // fmla v3.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c4 // fmla v4.4s, v22.4s, v30.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V11.H8, V0.H8, V15.H8
+	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V12.H8, V0.H8, V16.H8
+	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
+	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991303 // fmla v3.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91304 // fmla v4.4s, v24.4s, v25.s[1]
+	SUB R3<<3, R4, R4
+	WORD $0x3cf469e9 // ldr q9, [x15, x20]
+	WORD $0x3cf46a0a // ldr q10, [x16, x20]
+	WORD $0x3cf46a6b // ldr q11, [x19, x20]
+	WORD $0x3cf46aac // ldr q12, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.H8, V9.H8, V13.H8
+	VTRN2 V10.H8, V9.H8, V14.H8
+	VTRN1 V12.H8, V11.H8, V15.H8
+	VTRN2 V12.H8, V11.H8, V16.H8
+	VTRN1 V15.S4, V13.S4, V9.S4
+	VTRN2 V15.S4, V13.S4, V11.S4
+	VTRN1 V16.S4, V14.S4, V10.S4
+	VTRN2 V16.S4, V14.S4, V12.S4
+	WORD $0x3cf669f1 // ldr q17, [x15, x22]
+	WORD $0x3cf66a12 // ldr q18, [x16, x22]
+	WORD $0x3cf66a73 // ldr q19, [x19, x22]
+	WORD $0x3cf66ab4 // ldr q20, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V9.H8, V0.H8, V13.H8
+	WORD $0x4f9911a5 // fmla v5.4s, v13.4s, v25.s[0]
+	WORD $0x4fb911a6 // fmla v6.4s, v13.4s, v25.s[1]
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912a7 // fmla v7.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V10.H8, V0.H8, V14.H8
+	WORD $0x4f9a11c5 // fmla v5.4s, v14.4s, v26.s[0]
+	WORD $0x4fba11c6 // fmla v6.4s, v14.4s, v26.s[1]
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12c7 // fmla v7.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c8 // fmla v8.4s, v22.4s, v26.s[1]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V11.H8, V0.H8, V15.H8
+	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11e6 // fmla v6.4s, v15.4s, v27.s[1]
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V12.H8, V0.H8, V16.H8
+	WORD $0x4f9c1205 // fmla v5.4s, v16.4s, v28.s[0]
+	WORD $0x4fbc1206 // fmla v6.4s, v16.4s, v28.s[1]
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1307 // fmla v7.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1308 // fmla v8.4s, v24.4s, v28.s[1]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V9.H8, V0.H8, V13.H8
+	WORD $0x4f9d11a5 // fmla v5.4s, v13.4s, v29.s[0]
+	WORD $0x4fbd11a6 // fmla v6.4s, v13.4s, v29.s[1]
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12a7 // fmla v7.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a8 // fmla v8.4s, v21.4s, v29.s[1]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V10.H8, V0.H8, V14.H8
+	WORD $0x4f9e11c5 // fmla v5.4s, v14.4s, v30.s[0]
+	WORD $0x4fbe11c6 // fmla v6.4s, v14.4s, v30.s[1]
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12c7 // fmla v7.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c8 // fmla v8.4s, v22.4s, v30.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V11.H8, V0.H8, V15.H8
+	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11e6 // fmla v6.4s, v15.4s, v31.s[1]
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V12.H8, V0.H8, V16.H8
+	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
+	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991307 // fmla v7.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91308 // fmla v8.4s, v24.4s, v25.s[1]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group2step
+	VORR V2.B16, V2.B16, V13.B16
+	VORR V2.B16, V2.B16, V14.B16
+	VORR V4.B16, V4.B16, V15.B16
+	VORR V4.B16, V4.B16, V16.B16
+	VORR V6.B16, V6.B16, V17.B16
+	VORR V6.B16, V6.B16, V18.B16
+	VORR V8.B16, V8.B16, V19.B16
+	VORR V8.B16, V8.B16, V20.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V2.S4, V1.S4, V9.S4
+	VTRN2 V2.S4, V1.S4, V10.S4
+	VTRN1 V14.S4, V13.S4, V11.S4
+	VTRN2 V14.S4, V13.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V1.D2
+	VTRN2 V11.D2, V9.D2, V13.D2
+	VTRN1 V12.D2, V10.D2, V2.D2
+	VTRN2 V12.D2, V10.D2, V14.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V4.S4, V3.S4, V9.S4
+	VTRN2 V4.S4, V3.S4, V10.S4
+	VTRN1 V16.S4, V15.S4, V11.S4
+	VTRN2 V16.S4, V15.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V3.D2
+	VTRN2 V11.D2, V9.D2, V15.D2
+	VTRN1 V12.D2, V10.D2, V4.D2
+	VTRN2 V12.D2, V10.D2, V16.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.S4, V5.S4, V9.S4
+	VTRN2 V6.S4, V5.S4, V10.S4
+	VTRN1 V18.S4, V17.S4, V11.S4
+	VTRN2 V18.S4, V17.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V17.D2
+	VTRN1 V12.D2, V10.D2, V6.D2
+	VTRN2 V12.D2, V10.D2, V18.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.S4, V7.S4, V9.S4
+	VTRN2 V8.S4, V7.S4, V10.S4
+	VTRN1 V20.S4, V19.S4, V11.S4
+	VTRN2 V20.S4, V19.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V7.D2
+	VTRN2 V11.D2, V9.D2, V19.D2
+	VTRN1 V12.D2, V10.D2, V8.D2
+	VTRN2 V12.D2, V10.D2, V20.D2
+
+group2lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F9
+	FMOVQ F1, (R4)
+	WORD $0x6ea9e42a // fcmgt v10.4s, v1.4s, v9.4s
+	VBIT V10.B16, V1.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6ea9e44a // fcmgt v10.4s, v2.4s, v9.4s
+	VBIT V10.B16, V2.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6ea9e5aa // fcmgt v10.4s, v13.4s, v9.4s
+	VBIT V10.B16, V13.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6ea9e5ca // fcmgt v10.4s, v14.4s, v9.4s
+	VBIT V10.B16, V14.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6ea9e46a // fcmgt v10.4s, v3.4s, v9.4s
+	VBIT V10.B16, V3.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6ea9e48a // fcmgt v10.4s, v4.4s, v9.4s
+	VBIT V10.B16, V4.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6ea9e5ea // fcmgt v10.4s, v15.4s, v9.4s
+	VBIT V10.B16, V15.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6ea9e60a // fcmgt v10.4s, v16.4s, v9.4s
+	VBIT V10.B16, V16.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6ea9e4aa // fcmgt v10.4s, v5.4s, v9.4s
+	VBIT V10.B16, V5.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6ea9e4ca // fcmgt v10.4s, v6.4s, v9.4s
+	VBIT V10.B16, V6.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6ea9e62a // fcmgt v10.4s, v17.4s, v9.4s
+	VBIT V10.B16, V17.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6ea9e64a // fcmgt v10.4s, v18.4s, v9.4s
+	VBIT V10.B16, V18.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
+	VBIT V10.B16, V7.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6ea9e50a // fcmgt v10.4s, v8.4s, v9.4s
+	VBIT V10.B16, V8.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6ea9e66a // fcmgt v10.4s, v19.4s, v9.4s
+	VBIT V10.B16, V19.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6ea9e68a // fcmgt v10.4s, v20.4s, v9.4s
+	VBIT V10.B16, V20.B16, V9.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group2lanes
+	B next
+
+	// 16 keys by 3 queries.
+group3:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group3step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead1:
+	FMOVQ (R15), F13
+	FMOVQ (R16), F14
+	FMOVQ (R19), F15
+	FMOVQ (R21), F16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981281 // fmla v1.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81282 // fmla v2.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
+	WORD $0x3cf169ed // ldr q13, [x15, x17]
+	WORD $0x3cf16a0e // ldr q14, [x16, x17]
+	WORD $0x3cf16a6f // ldr q15, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	WORD $0x3cf469ed // ldr q13, [x15, x20]
+	WORD $0x3cf46a0e // ldr q14, [x16, x20]
+	WORD $0x3cf46a6f // ldr q15, [x19, x20]
+	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f951227 // fmla v7.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a29 // fmla v9.4s, v17.4s, v21.s[2]
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961247 // fmla v7.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61248 // fmla v8.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a49 // fmla v9.4s, v18.4s, v22.s[2]
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971267 // fmla v7.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71268 // fmla v8.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981287 // fmla v7.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81288 // fmla v8.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a89 // fmla v9.4s, v20.4s, v24.s[2]
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f991227 // fmla v7.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91228 // fmla v8.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a29 // fmla v9.4s, v17.4s, v25.s[2]
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1247 // fmla v7.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1248 // fmla v8.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a49 // fmla v9.4s, v18.4s, v26.s[2]
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1267 // fmla v7.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1268 // fmla v8.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a69 // fmla v9.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1287 // fmla v7.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1288 // fmla v8.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a89 // fmla v9.4s, v20.4s, v28.s[2]
+	WORD $0x3cf669ed // ldr q13, [x15, x22]
+	WORD $0x3cf66a0e // ldr q14, [x16, x22]
+	WORD $0x3cf66a6f // ldr q15, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V13.H8, V17.H8
+	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V13.H8, V0.H8, V17.H8
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122b // fmla v11.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f96124a // fmla v10.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4c // fmla v12.4s, v18.4s, v22.s[2]
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126b // fmla v11.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6c // fmla v12.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f98128a // fmla v10.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128b // fmla v11.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8c // fmla v12.4s, v20.4s, v24.s[2]
+	VZIP2 V13.H8, V0.H8, V17.H8
+	WORD $0x4f99122a // fmla v10.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122b // fmla v11.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2c // fmla v12.4s, v17.4s, v25.s[2]
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a124a // fmla v10.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124b // fmla v11.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4c // fmla v12.4s, v18.4s, v26.s[2]
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b126a // fmla v10.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126b // fmla v11.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6c // fmla v12.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c128a // fmla v10.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128b // fmla v11.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8c // fmla v12.4s, v20.4s, v28.s[2]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group3step
+	VORR V3.B16, V3.B16, V17.B16
+	VORR V6.B16, V6.B16, V18.B16
+	VORR V9.B16, V9.B16, V19.B16
+	VORR V12.B16, V12.B16, V20.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V2.S4, V1.S4, V13.S4
+	VTRN2 V2.S4, V1.S4, V14.S4
+	VTRN1 V17.S4, V3.S4, V15.S4
+	VTRN2 V17.S4, V3.S4, V16.S4
+	VTRN1 V15.D2, V13.D2, V1.D2
+	VTRN2 V15.D2, V13.D2, V3.D2
+	VTRN1 V16.D2, V14.D2, V2.D2
+	VTRN2 V16.D2, V14.D2, V17.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V13.S4
+	VTRN2 V5.S4, V4.S4, V14.S4
+	VTRN1 V18.S4, V6.S4, V15.S4
+	VTRN2 V18.S4, V6.S4, V16.S4
+	VTRN1 V15.D2, V13.D2, V4.D2
+	VTRN2 V15.D2, V13.D2, V6.D2
+	VTRN1 V16.D2, V14.D2, V5.D2
+	VTRN2 V16.D2, V14.D2, V18.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.S4, V7.S4, V13.S4
+	VTRN2 V8.S4, V7.S4, V14.S4
+	VTRN1 V19.S4, V9.S4, V15.S4
+	VTRN2 V19.S4, V9.S4, V16.S4
+	VTRN1 V15.D2, V13.D2, V7.D2
+	VTRN2 V15.D2, V13.D2, V9.D2
+	VTRN1 V16.D2, V14.D2, V8.D2
+	VTRN2 V16.D2, V14.D2, V19.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V11.S4, V10.S4, V13.S4
+	VTRN2 V11.S4, V10.S4, V14.S4
+	VTRN1 V20.S4, V12.S4, V15.S4
+	VTRN2 V20.S4, V12.S4, V16.S4
+	VTRN1 V15.D2, V13.D2, V10.D2
+	VTRN2 V15.D2, V13.D2, V12.D2
+	VTRN1 V16.D2, V14.D2, V11.D2
+	VTRN2 V16.D2, V14.D2, V20.D2
+
+group3lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F13
+	FMOVQ F1, (R4)
+	WORD $0x6eade42e // fcmgt v14.4s, v1.4s, v13.4s
+	VBIT V14.B16, V1.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
+	VBIT V14.B16, V2.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6eade46e // fcmgt v14.4s, v3.4s, v13.4s
+	VBIT V14.B16, V3.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6eade62e // fcmgt v14.4s, v17.4s, v13.4s
+	VBIT V14.B16, V17.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eade48e // fcmgt v14.4s, v4.4s, v13.4s
+	VBIT V14.B16, V4.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eade4ae // fcmgt v14.4s, v5.4s, v13.4s
+	VBIT V14.B16, V5.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eade4ce // fcmgt v14.4s, v6.4s, v13.4s
+	VBIT V14.B16, V6.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6eade64e // fcmgt v14.4s, v18.4s, v13.4s
+	VBIT V14.B16, V18.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
+	VBIT V14.B16, V7.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
+	VBIT V14.B16, V8.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eade52e // fcmgt v14.4s, v9.4s, v13.4s
+	VBIT V14.B16, V9.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6eade66e // fcmgt v14.4s, v19.4s, v13.4s
+	VBIT V14.B16, V19.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eade54e // fcmgt v14.4s, v10.4s, v13.4s
+	VBIT V14.B16, V10.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eade56e // fcmgt v14.4s, v11.4s, v13.4s
+	VBIT V14.B16, V11.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6eade58e // fcmgt v14.4s, v12.4s, v13.4s
+	VBIT V14.B16, V12.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6eade68e // fcmgt v14.4s, v20.4s, v13.4s
+	VBIT V14.B16, V20.B16, V13.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group3lanes
+	B next
+
+	// 16 keys by 4 queries.
+group4:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+96(FP), R6
+	LSR $3, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	PCALIGN $32
+
+group4step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group4ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group4ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead1:
+	FMOVQ (R15), F17
+	FMOVQ (R16), F18
+	FMOVQ (R19), F19
+	FMOVQ (R21), F20
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912a1 // fmla v1.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a2 // fmla v2.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aa4 // fmla v4.4s, v21.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12c1 // fmla v1.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c2 // fmla v2.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1ac3 // fmla v3.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12e1 // fmla v1.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e2 // fmla v2.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1ae4 // fmla v4.4s, v23.4s, v27.s[3]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1301 // fmla v1.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c1b03 // fmla v3.4s, v24.4s, v28.s[2]
+	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12a1 // fmla v1.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a2 // fmla v2.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aa3 // fmla v3.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aa4 // fmla v4.4s, v21.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12c1 // fmla v1.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c2 // fmla v2.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1ac3 // fmla v3.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1ac4 // fmla v4.4s, v22.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12e1 // fmla v1.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e2 // fmla v2.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae3 // fmla v3.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1ae4 // fmla v4.4s, v23.4s, v31.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91302 // fmla v2.4s, v24.4s, v25.s[1]
+	WORD $0x4f991b03 // fmla v3.4s, v24.4s, v25.s[2]
+	WORD $0x4fb91b04 // fmla v4.4s, v24.4s, v25.s[3]
+	SUB R3<<3, R4, R4
+	WORD $0x3cf169f1 // ldr q17, [x15, x17]
+	WORD $0x3cf16a12 // ldr q18, [x16, x17]
+	WORD $0x3cf16a73 // ldr q19, [x19, x17]
+	WORD $0x3cf16ab4 // ldr q20, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aa7 // fmla v7.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aa8 // fmla v8.4s, v21.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1ac7 // fmla v7.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1ac8 // fmla v8.4s, v22.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae7 // fmla v7.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1ae8 // fmla v8.4s, v23.4s, v27.s[3]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c1b07 // fmla v7.4s, v24.4s, v28.s[2]
+	WORD $0x4fbc1b08 // fmla v8.4s, v24.4s, v28.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aa7 // fmla v7.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aa8 // fmla v8.4s, v21.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1ac7 // fmla v7.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1ac8 // fmla v8.4s, v22.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae7 // fmla v7.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1ae8 // fmla v8.4s, v23.4s, v31.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
+	WORD $0x4f991b07 // fmla v7.4s, v24.4s, v25.s[2]
+	WORD $0x4fb91b08 // fmla v8.4s, v24.4s, v25.s[3]
+	SUB R3<<3, R4, R4
+	WORD $0x3cf469f1 // ldr q17, [x15, x20]
+	WORD $0x3cf46a12 // ldr q18, [x16, x20]
+	WORD $0x3cf46a73 // ldr q19, [x19, x20]
+	WORD $0x3cf46ab4 // ldr q20, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912a9 // fmla v9.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912aa // fmla v10.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91aac // fmla v12.4s, v21.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12c9 // fmla v9.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12ca // fmla v10.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1acb // fmla v11.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1acc // fmla v12.4s, v22.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1aec // fmla v12.4s, v23.4s, v27.s[3]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc130a // fmla v10.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c1b0b // fmla v11.4s, v24.4s, v28.s[2]
+	WORD $0x4fbc1b0c // fmla v12.4s, v24.4s, v28.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12a9 // fmla v9.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12aa // fmla v10.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1aac // fmla v12.4s, v21.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12c9 // fmla v9.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12ca // fmla v10.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1acb // fmla v11.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1aec // fmla v12.4s, v23.4s, v31.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
+	WORD $0x4fb9130a // fmla v10.4s, v24.4s, v25.s[1]
+	WORD $0x4f991b0b // fmla v11.4s, v24.4s, v25.s[2]
+	WORD $0x4fb91b0c // fmla v12.4s, v24.4s, v25.s[3]
+	SUB R3<<3, R4, R4
+	WORD $0x3cf669f1 // ldr q17, [x15, x22]
+	WORD $0x3cf66a12 // ldr q18, [x16, x22]
+	WORD $0x3cf66a73 // ldr q19, [x19, x22]
+	WORD $0x3cf66ab4 // ldr q20, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.H8, V17.H8, V21.H8
+	VTRN2 V18.H8, V17.H8, V22.H8
+	VTRN1 V20.H8, V19.H8, V23.H8
+	VTRN2 V20.H8, V19.H8, V24.H8
+	VTRN1 V23.S4, V21.S4, V17.S4
+	VTRN2 V23.S4, V21.S4, V19.S4
+	VTRN1 V24.S4, V22.S4, V18.S4
+	VTRN2 V24.S4, V22.S4, V20.S4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991aaf // fmla v15.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a1acf // fmla v15.4s, v22.4s, v26.s[2]
+	WORD $0x4fba1ad0 // fmla v16.4s, v22.4s, v26.s[3]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
+	WORD $0x4fbb1af0 // fmla v16.4s, v23.4s, v27.s[3]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c1b0f // fmla v15.4s, v24.4s, v28.s[2]
+	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d1aaf // fmla v15.4s, v21.4s, v29.s[2]
+	WORD $0x4fbd1ab0 // fmla v16.4s, v21.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e1acf // fmla v15.4s, v22.4s, v30.s[2]
+	WORD $0x4fbe1ad0 // fmla v16.4s, v22.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aef // fmla v15.4s, v23.4s, v31.s[2]
+	WORD $0x4fbf1af0 // fmla v16.4s, v23.4s, v31.s[3]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
+	WORD $0x4f991b0f // fmla v15.4s, v24.4s, v25.s[2]
+	WORD $0x4fb91b10 // fmla v16.4s, v24.4s, v25.s[3]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group4step
+
+	// Transpose 4×4 matrices.
+	VTRN1 V2.S4, V1.S4, V17.S4
+	VTRN2 V2.S4, V1.S4, V18.S4
+	VTRN1 V4.S4, V3.S4, V19.S4
+	VTRN2 V4.S4, V3.S4, V20.S4
+	VTRN1 V19.D2, V17.D2, V1.D2
+	VTRN2 V19.D2, V17.D2, V3.D2
+	VTRN1 V20.D2, V18.D2, V2.D2
+	VTRN2 V20.D2, V18.D2, V4.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.S4, V5.S4, V17.S4
+	VTRN2 V6.S4, V5.S4, V18.S4
+	VTRN1 V8.S4, V7.S4, V19.S4
+	VTRN2 V8.S4, V7.S4, V20.S4
+	VTRN1 V19.D2, V17.D2, V5.D2
+	VTRN2 V19.D2, V17.D2, V7.D2
+	VTRN1 V20.D2, V18.D2, V6.D2
+	VTRN2 V20.D2, V18.D2, V8.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.S4, V9.S4, V17.S4
+	VTRN2 V10.S4, V9.S4, V18.S4
+	VTRN1 V12.S4, V11.S4, V19.S4
+	VTRN2 V12.S4, V11.S4, V20.S4
+	VTRN1 V19.D2, V17.D2, V9.D2
+	VTRN2 V19.D2, V17.D2, V11.D2
+	VTRN1 V20.D2, V18.D2, V10.D2
+	VTRN2 V20.D2, V18.D2, V12.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.S4, V13.S4, V17.S4
+	VTRN2 V14.S4, V13.S4, V18.S4
+	VTRN1 V16.S4, V15.S4, V19.S4
+	VTRN2 V16.S4, V15.S4, V20.S4
+	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN2 V19.D2, V17.D2, V15.D2
+	VTRN1 V20.D2, V18.D2, V14.D2
+	VTRN2 V20.D2, V18.D2, V16.D2
+
+group4lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+104(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F17
+	FMOVQ F1, (R4)
+	WORD $0x6eb1e432 // fcmgt v18.4s, v1.4s, v17.4s
+	VBIT V18.B16, V1.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F2, (R4)
+	WORD $0x6eb1e452 // fcmgt v18.4s, v2.4s, v17.4s
+	VBIT V18.B16, V2.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F3, (R4)
+	WORD $0x6eb1e472 // fcmgt v18.4s, v3.4s, v17.4s
+	VBIT V18.B16, V3.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eb1e492 // fcmgt v18.4s, v4.4s, v17.4s
+	VBIT V18.B16, V4.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eb1e4b2 // fcmgt v18.4s, v5.4s, v17.4s
+	VBIT V18.B16, V5.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eb1e4d2 // fcmgt v18.4s, v6.4s, v17.4s
+	VBIT V18.B16, V6.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eb1e4f2 // fcmgt v18.4s, v7.4s, v17.4s
+	VBIT V18.B16, V7.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eb1e512 // fcmgt v18.4s, v8.4s, v17.4s
+	VBIT V18.B16, V8.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eb1e532 // fcmgt v18.4s, v9.4s, v17.4s
+	VBIT V18.B16, V9.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eb1e552 // fcmgt v18.4s, v10.4s, v17.4s
+	VBIT V18.B16, V10.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eb1e572 // fcmgt v18.4s, v11.4s, v17.4s
+	VBIT V18.B16, V11.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6eb1e592 // fcmgt v18.4s, v12.4s, v17.4s
+	VBIT V18.B16, V12.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6eb1e5b2 // fcmgt v18.4s, v13.4s, v17.4s
+	VBIT V18.B16, V13.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6eb1e5d2 // fcmgt v18.4s, v14.4s, v17.4s
+	VBIT V18.B16, V14.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6eb1e5f2 // fcmgt v18.4s, v15.4s, v17.4s
+	VBIT V18.B16, V15.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6eb1e612 // fcmgt v18.4s, v16.4s, v17.4s
+	VBIT V18.B16, V16.B16, V17.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R7)
+	ADD $4, R5, R5
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group4lanes
+	B next
+
+next:
+	MOVD d+96(FP), R7
+	LSL $1, R7, R7
+	SUB R7, R15, R15
+	SUB R7, R16, R16
+	SUB R7, R19, R19
+	SUB R7, R21, R21
+	MOVD n+80(FP), R7
+	CMP R7, R5
+	BLT group
+	LSL $4, R0, R7
+	ADD R7, R15, R15
+	ADD R7, R16, R16
+	ADD R7, R19, R19
+	ADD R7, R21, R21
+	ADD R3<<4, R2, R2
+	ADD R0<<4, R13, R13
+	ADD R0<<4, R12, R12
+	SUB $16, R1, R1
+	B tile
+
+done:
+	RET
+
+// func FewValuesBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·FewValuesBF16NEON(SB), NOSPLIT, $0-160
+	MOVD $0x00000000, R0
+	VDUP R0, V0.S4
+	MOVD v_base+32(FP), R0
+	MOVD ldv+56(FP), R1
+	LSL $1, R1, R1
+	MOVD p_base+64(FP), R2
+	MOVD ldp+88(FP), R3
+	LSL $2, R3, R3
+	MOVD m+104(FP), R4
+	MOVBU load+120(FP), R5
+	MOVD next_base+128(FP), R19
+	MOVD dv+112(FP), R20
+	LSL $1, R20, R20
+	MOVD far+152(FP), R21
+	LSL $1, R21, R21
+	ADD R21, R19, R17
+	CMP R1, R20
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $63, R20, R20
+	AND $-64, R20, R20
+	SUB R20, R1, R16
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R20
+	MOVD $0, R16
+
+rows:
+
+turn:
+	MOVD R4, R9
+	CMP $16, R9
+	BLE short
+	MOVD $16, R9
+
+short:
+	MOVD R19, R13
+	MOVD R17, R14
+	MOVD R20, R15
+	MOVD dv+112(FP), R11
+	MOVD $0, R10
+
+line:
+	SUBS $16, R11, R11
+	BLT lineend
+	MOVD $0, R12
+
+	// A group of up to 4 queries.
+linegroup:
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
+	BGE linegroup4
+	CMP $3, R8
+	BGE linegroup3
+	CMP $2, R8
+	BGE linegroup2
+
+	// 1 queries.
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	CBZ R5, linegroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 48(R6), F4
+
+linegroup1zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup1turnend
+	PCALIGN $32
+
+linegroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup1ahead:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V7.H8
+	VZIP2 V5.H8, V0.H8, V8.H8
+	VZIP1 V6.H8, V0.H8, V9.H8
+	VZIP2 V6.H8, V0.H8, V10.H8
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V7.H8
+	VZIP2 V5.H8, V0.H8, V8.H8
+	VZIP1 V6.H8, V0.H8, V9.H8
+	VZIP2 V6.H8, V0.H8, V10.H8
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	SUBS $2, R8, R8
+	BGE linegroup1turn
+
+linegroup1turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup1stepend
+	PCALIGN $32
+
+linegroup1step:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V7.H8
+	VZIP2 V5.H8, V0.H8, V8.H8
+	VZIP1 V6.H8, V0.H8, V9.H8
+	VZIP2 V6.H8, V0.H8, V10.H8
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	SUBS $1, R8, R8
+	BGE linegroup1step
+
+linegroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	FMOVQ F3, 32(R6)
+	FMOVQ F4, 48(R6)
+	ADD $1, R12, R12
+	B linenext
+
+	// 2 queries.
+linegroup2:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	CBZ R5, linegroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 48(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ 32(R6), F7
+	FMOVQ 48(R6), F8
+
+linegroup2zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup2turnend
+	PCALIGN $32
+
+linegroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup2ahead:
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ (R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V11.H8
+	VZIP2 V9.H8, V0.H8, V12.H8
+	VZIP1 V10.H8, V0.H8, V13.H8
+	VZIP2 V10.H8, V0.H8, V14.H8
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ (R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V11.H8
+	VZIP2 V9.H8, V0.H8, V12.H8
+	VZIP1 V10.H8, V0.H8, V13.H8
+	VZIP2 V10.H8, V0.H8, V14.H8
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	SUBS $2, R8, R8
+	BGE linegroup2turn
+
+linegroup2turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup2stepend
+	PCALIGN $32
+
+linegroup2step:
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ (R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V11.H8
+	VZIP2 V9.H8, V0.H8, V12.H8
+	VZIP1 V10.H8, V0.H8, V13.H8
+	VZIP2 V10.H8, V0.H8, V14.H8
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
+	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	SUBS $1, R8, R8
+	BGE linegroup2step
+
+linegroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	FMOVQ F3, 32(R6)
+	FMOVQ F4, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	FMOVQ F7, 32(R6)
+	FMOVQ F8, 48(R6)
+	ADD $2, R12, R12
+	B linenext
+
+	// 3 queries.
+linegroup3:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	CBZ R5, linegroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 48(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ 32(R6), F7
+	FMOVQ 48(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+
+linegroup3zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup3turnend
+	PCALIGN $32
+
+linegroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup3ahead:
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	FMOVQ (R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V15.H8
+	VZIP2 V13.H8, V0.H8, V16.H8
+	VZIP1 V14.H8, V0.H8, V17.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	FMOVQ (R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V15.H8
+	VZIP2 V13.H8, V0.H8, V16.H8
+	VZIP1 V14.H8, V0.H8, V17.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	SUBS $2, R8, R8
+	BGE linegroup3turn
+
+linegroup3turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup3stepend
+	PCALIGN $32
+
+linegroup3step:
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	FMOVQ (R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V15.H8
+	VZIP2 V13.H8, V0.H8, V16.H8
+	VZIP1 V14.H8, V0.H8, V17.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
+	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	SUBS $1, R8, R8
+	BGE linegroup3step
+
+linegroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	FMOVQ F3, 32(R6)
+	FMOVQ F4, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	FMOVQ F7, 32(R6)
+	FMOVQ F8, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	FMOVQ F11, 32(R6)
+	FMOVQ F12, 48(R6)
+	ADD $3, R12, R12
+	B linenext
+
+	// 4 queries.
+linegroup4:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	CBZ R5, linegroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	FMOVQ 32(R6), F3
+	FMOVQ 48(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	FMOVQ 32(R6), F7
+	FMOVQ 48(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	FMOVQ 32(R6), F15
+	FMOVQ 48(R6), F16
+
+linegroup4zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $2, R8, R8
+	BLT linegroup4turnend
+	PCALIGN $32
+
+linegroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup4ahead:
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	FMOVQ (R7), F24
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V19.H8
+	VZIP2 V17.H8, V0.H8, V20.H8
+	VZIP1 V18.H8, V0.H8, V21.H8
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
+	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	FMOVQ (R7), F24
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V19.H8
+	VZIP2 V17.H8, V0.H8, V20.H8
+	VZIP1 V18.H8, V0.H8, V21.H8
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
+	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	SUBS $2, R8, R8
+	BGE linegroup4turn
+
+linegroup4turnend:
+	ADD $2, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup4stepend
+	PCALIGN $32
+
+linegroup4step:
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	FMOVQ (R7), F24
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V19.H8
+	VZIP2 V17.H8, V0.H8, V20.H8
+	VZIP1 V18.H8, V0.H8, V21.H8
+	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
+	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	SUBS $1, R8, R8
+	BGE linegroup4step
+
+linegroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	FMOVQ F3, 32(R6)
+	FMOVQ F4, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	FMOVQ F7, 32(R6)
+	FMOVQ F8, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	FMOVQ F11, 32(R6)
+	FMOVQ F12, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	FMOVQ F15, 32(R6)
+	FMOVQ F16, 48(R6)
+	ADD $4, R12, R12
+	B linenext
+
+linenext:
+	MOVD n+96(FP), R8
+	CMP R8, R12
+	BLT linegroup
+	ADD $16, R10, R10
+	B line
+
+lineend:
+	ADD $16, R11, R11
+	MOVD $1, R5
+	SUBS R9, R4, R4
+	BEQ done
+	ADD R1<<4, R0, R0
+	ADD R3<<4, R2, R2
+	ADD R1<<4, R19, R19
+	ADD R1<<4, R17, R17
+	B turn
+
+done:
+	RET
+
+// func FewScoresInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+TEXT ·FewScoresInt8NEON(SB), NOSPLIT, $0-200
+	MOVD $0x80808080, R0
+	VDUP R0, V0.S4
+	MOVD $0x4b4b4b4b, R0
+	VDUP R0, V1.S4
+	MOVD $0x4b4b4b80, R0
+	VDUP R0, V2.S4
+	MOVD ldk+48(FP), R0
+	MOVD m+128(FP), R1
+	MOVD s_base+0(FP), R2
+	MOVD max_len+152(FP), R3
+	MOVD next_base+168(FP), R13
+	MOVD d+136(FP), R14
+	MOVD far+192(FP), R15
+	ADD R15, R13, R12
+	CMP R0, R14
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $63, R14, R14
+	AND $-64, R14, R14
+	SUB R14, R0, R11
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R14
+	MOVD $0, R11
+
+rows:
+	MOVD scales_base+56(FP), R15
+	LSL $2, R3, R3
+	MOVD k_base+24(FP), R19
+	ADD R0, R19, R20
+	LSL $2, R0, R21
+	ADD R0, R20, R22
+	ADD R21, R21, R23
+	ADD R0, R22, R24
+	ADD R21, R23, R25
+
+	// Tiles of 16 keys; the last one reaches back to be one.
+tile:
+	CMP $16, R1
+	BGE whole
+	CBZ R1, done
+	SUB $16, R1, R1
+	MUL R3, R1, R7
+	ADD R7, R2, R2
+	MUL R0, R1, R7
+	ADD R7, R19, R19
+	ADD R7, R20, R20
+	ADD R7, R22, R22
+	ADD R7, R24, R24
+	ADD R1<<2, R15, R15
+	MOVD $16, R1
+
+whole:
+	MOVD $0, R5
+
+	// A group of up to 4 queries.
+group:
+	MOVD n+120(FP), R7
+	SUB R5, R7, R7
+	CMP $4, R7
+	BGE group4
+	CMP $3, R7
+	BGE group3
+	CMP $2, R7
+	BGE group2
+
+	// 16 keys by 1 queries.
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+136(FP), R6
+	LSR $4, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	PCALIGN $32
+
+group1step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group1ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead1:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group1ahead2
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead2:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group1ahead3
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead3:
+	FMOVQ (R19), F7
+	FMOVQ (R20), F8
+	FMOVQ (R22), F9
+	FMOVQ (R24), F10
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.B16, V7.B16, V11.B16
+	VTRN2 V8.B16, V7.B16, V12.B16
+	VTRN1 V10.B16, V9.B16, V13.B16
+	VTRN2 V10.B16, V9.B16, V14.B16
+	VTRN1 V13.H8, V11.H8, V7.H8
+	VTRN2 V13.H8, V11.H8, V9.H8
+	VTRN1 V14.H8, V12.H8, V8.H8
+	VTRN2 V14.H8, V12.H8, V10.H8
+	VEOR V0.B16, V7.B16, V7.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	FMOVQ (R16), F16
+	WORD $0x3cf56a71 // ldr q17, [x19, x21]
+	WORD $0x3cf56a92 // ldr q18, [x20, x21]
+	WORD $0x3cf56ad3 // ldr q19, [x22, x21]
+	WORD $0x3cf56b14 // ldr q20, [x24, x21]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V23.H8, V21.H8, V17.H8
+	VTRN2 V23.H8, V21.H8, V19.H8
+	VTRN1 V24.H8, V22.H8, V18.H8
+	VTRN2 V24.H8, V22.H8, V20.H8
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ 16(R16), F26
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V7.B16, V11.B16
+	VZIP1 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V8.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V9.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V10.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP2 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V7.B16, V11.B16
+	VZIP1 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V8.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V9.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V10.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP2 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf76a67 // ldr q7, [x19, x23]
+	WORD $0x3cf76a88 // ldr q8, [x20, x23]
+	WORD $0x3cf76ac9 // ldr q9, [x22, x23]
+	WORD $0x3cf76b0a // ldr q10, [x24, x23]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.B16, V7.B16, V11.B16
+	VTRN2 V8.B16, V7.B16, V12.B16
+	VTRN1 V10.B16, V9.B16, V13.B16
+	VTRN2 V10.B16, V9.B16, V14.B16
+	VTRN1 V13.H8, V11.H8, V7.H8
+	VTRN2 V13.H8, V11.H8, V9.H8
+	VTRN1 V14.H8, V12.H8, V8.H8
+	VTRN2 V14.H8, V12.H8, V10.H8
+	VEOR V0.B16, V7.B16, V7.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	FMOVQ 32(R16), F16
+	WORD $0x3cf96a71 // ldr q17, [x19, x25]
+	WORD $0x3cf96a92 // ldr q18, [x20, x25]
+	WORD $0x3cf96ad3 // ldr q19, [x22, x25]
+	WORD $0x3cf96b14 // ldr q20, [x24, x25]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V23.H8, V21.H8, V17.H8
+	VTRN2 V23.H8, V21.H8, V19.H8
+	VTRN1 V24.H8, V22.H8, V18.H8
+	VTRN2 V24.H8, V22.H8, V20.H8
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	FMOVQ 48(R16), F26
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V7.B16, V11.B16
+	VZIP1 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V8.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V9.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V10.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP2 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V7.B16, V11.B16
+	VZIP1 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V8.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V9.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V10.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V11.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V21.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V12.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP2 V1.H8, V22.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V13.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V23.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V14.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V24.H8, V25.H8
+	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
+	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
+	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	ADD $16, R19, R19
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
+	SUBS $16, R17, R17
+	BNE group1scale
+	MOVD lsc+80(FP), R17
+	ADD R17<<2, R16, R16
+	MOVD group+88(FP), R17
+
+group1scale:
+	SUBS $1, R6, R6
+	BNE group1step
+	VORR V3.B16, V3.B16, V11.B16
+	VORR V3.B16, V3.B16, V12.B16
+	VORR V3.B16, V3.B16, V13.B16
+	VORR V4.B16, V4.B16, V14.B16
+	VORR V4.B16, V4.B16, V15.B16
+	VORR V4.B16, V4.B16, V16.B16
+	VORR V5.B16, V5.B16, V17.B16
+	VORR V5.B16, V5.B16, V18.B16
+	VORR V5.B16, V5.B16, V19.B16
+	VORR V6.B16, V6.B16, V20.B16
+	VORR V6.B16, V6.B16, V21.B16
+	VORR V6.B16, V6.B16, V22.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V11.S4, V3.S4, V7.S4
+	VTRN2 V11.S4, V3.S4, V8.S4
+	VTRN1 V13.S4, V12.S4, V9.S4
+	VTRN2 V13.S4, V12.S4, V10.S4
+	VTRN1 V9.D2, V7.D2, V3.D2
+	VTRN2 V9.D2, V7.D2, V12.D2
+	VTRN1 V10.D2, V8.D2, V11.D2
+	VTRN2 V10.D2, V8.D2, V13.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.S4, V4.S4, V7.S4
+	VTRN2 V14.S4, V4.S4, V8.S4
+	VTRN1 V16.S4, V15.S4, V9.S4
+	VTRN2 V16.S4, V15.S4, V10.S4
+	VTRN1 V9.D2, V7.D2, V4.D2
+	VTRN2 V9.D2, V7.D2, V15.D2
+	VTRN1 V10.D2, V8.D2, V14.D2
+	VTRN2 V10.D2, V8.D2, V16.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V5.S4, V7.S4
+	VTRN2 V17.S4, V5.S4, V8.S4
+	VTRN1 V19.S4, V18.S4, V9.S4
+	VTRN2 V19.S4, V18.S4, V10.S4
+	VTRN1 V9.D2, V7.D2, V5.D2
+	VTRN2 V9.D2, V7.D2, V18.D2
+	VTRN1 V10.D2, V8.D2, V17.D2
+	VTRN2 V10.D2, V8.D2, V19.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V20.S4, V6.S4, V7.S4
+	VTRN2 V20.S4, V6.S4, V8.S4
+	VTRN1 V22.S4, V21.S4, V9.S4
+	VTRN2 V22.S4, V21.S4, V10.S4
+	VTRN1 V9.D2, V7.D2, V6.D2
+	VTRN2 V9.D2, V7.D2, V21.D2
+	VTRN1 V10.D2, V8.D2, V20.D2
+	VTRN2 V10.D2, V8.D2, V22.D2
+
+group1lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+144(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F7
+	FMOVQ F3, (R4)
+	WORD $0x6ea7e468 // fcmgt v8.4s, v3.4s, v7.4s
+	VBIT V8.B16, V3.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6ea7e568 // fcmgt v8.4s, v11.4s, v7.4s
+	VBIT V8.B16, V11.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6ea7e588 // fcmgt v8.4s, v12.4s, v7.4s
+	VBIT V8.B16, V12.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6ea7e5a8 // fcmgt v8.4s, v13.4s, v7.4s
+	VBIT V8.B16, V13.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6ea7e488 // fcmgt v8.4s, v4.4s, v7.4s
+	VBIT V8.B16, V4.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6ea7e5c8 // fcmgt v8.4s, v14.4s, v7.4s
+	VBIT V8.B16, V14.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6ea7e5e8 // fcmgt v8.4s, v15.4s, v7.4s
+	VBIT V8.B16, V15.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6ea7e608 // fcmgt v8.4s, v16.4s, v7.4s
+	VBIT V8.B16, V16.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6ea7e4a8 // fcmgt v8.4s, v5.4s, v7.4s
+	VBIT V8.B16, V5.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6ea7e628 // fcmgt v8.4s, v17.4s, v7.4s
+	VBIT V8.B16, V17.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6ea7e648 // fcmgt v8.4s, v18.4s, v7.4s
+	VBIT V8.B16, V18.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6ea7e668 // fcmgt v8.4s, v19.4s, v7.4s
+	VBIT V8.B16, V19.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6ea7e4c8 // fcmgt v8.4s, v6.4s, v7.4s
+	VBIT V8.B16, V6.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6ea7e688 // fcmgt v8.4s, v20.4s, v7.4s
+	VBIT V8.B16, V20.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F21, (R4)
+	WORD $0x6ea7e6a8 // fcmgt v8.4s, v21.4s, v7.4s
+	VBIT V8.B16, V21.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F22, (R4)
+	WORD $0x6ea7e6c8 // fcmgt v8.4s, v22.4s, v7.4s
+	VBIT V8.B16, V22.B16, V7.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R7)
+	ADD $4, R5, R5
+	MOVD n+120(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group1lanes
+	B next
+
+	// 16 keys by 2 queries.
+group2:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+136(FP), R6
+	LSR $4, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	PCALIGN $32
+
+group2step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group2ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group2ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead1:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group2ahead2
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead2:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group2ahead3
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group2ahead3:
+	FMOVQ (R19), F11
+	FMOVQ (R20), F12
+	FMOVQ (R22), F13
+	FMOVQ (R24), F14
+
+	// Transpose 4×4 matrices.
+	VTRN1 V12.B16, V11.B16, V15.B16
+	VTRN2 V12.B16, V11.B16, V16.B16
+	VTRN1 V14.B16, V13.B16, V17.B16
+	VTRN2 V14.B16, V13.B16, V18.B16
+	VTRN1 V17.H8, V15.H8, V11.H8
+	VTRN2 V17.H8, V15.H8, V13.H8
+	VTRN1 V18.H8, V16.H8, V12.H8
+	VTRN2 V18.H8, V16.H8, V14.H8
+	VEOR V0.B16, V11.B16, V11.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VEOR V0.B16, V14.B16, V14.B16
+	FMOVQ (R16), F20
+	WORD $0x3cf56a75 // ldr q21, [x19, x21]
+	WORD $0x3cf56a96 // ldr q22, [x20, x21]
+	WORD $0x3cf56ad7 // ldr q23, [x22, x21]
+	WORD $0x3cf56b18 // ldr q24, [x24, x21]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V24.B16, V23.B16, V27.B16
+	VTRN2 V24.B16, V23.B16, V28.B16
+	VTRN1 V27.H8, V25.H8, V21.H8
+	VTRN2 V27.H8, V25.H8, V23.H8
+	VTRN1 V28.H8, V26.H8, V22.H8
+	VTRN2 V28.H8, V26.H8, V24.H8
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	VEOR V0.B16, V23.B16, V23.B16
+	VEOR V0.B16, V24.B16, V24.B16
+	FMOVQ 16(R16), F30
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V11.B16, V15.B16
+	VZIP1 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V12.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V23.B16, V27.B16
+	VZIP1 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V24.B16, V28.B16
+	VZIP1 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V11.B16, V15.B16
+	VZIP1 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V12.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V23.B16, V27.B16
+	VZIP1 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V24.B16, V28.B16
+	VZIP1 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf76a6b // ldr q11, [x19, x23]
+	WORD $0x3cf76a8c // ldr q12, [x20, x23]
+	WORD $0x3cf76acd // ldr q13, [x22, x23]
+	WORD $0x3cf76b0e // ldr q14, [x24, x23]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V12.B16, V11.B16, V15.B16
+	VTRN2 V12.B16, V11.B16, V16.B16
+	VTRN1 V14.B16, V13.B16, V17.B16
+	VTRN2 V14.B16, V13.B16, V18.B16
+	VTRN1 V17.H8, V15.H8, V11.H8
+	VTRN2 V17.H8, V15.H8, V13.H8
+	VTRN1 V18.H8, V16.H8, V12.H8
+	VTRN2 V18.H8, V16.H8, V14.H8
+	VEOR V0.B16, V11.B16, V11.B16
+	VEOR V0.B16, V12.B16, V12.B16
+	VEOR V0.B16, V13.B16, V13.B16
+	VEOR V0.B16, V14.B16, V14.B16
+	FMOVQ 32(R16), F20
+	WORD $0x3cf96a75 // ldr q21, [x19, x25]
+	WORD $0x3cf96a96 // ldr q22, [x20, x25]
+	WORD $0x3cf96ad7 // ldr q23, [x22, x25]
+	WORD $0x3cf96b18 // ldr q24, [x24, x25]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V24.B16, V23.B16, V27.B16
+	VTRN2 V24.B16, V23.B16, V28.B16
+	VTRN1 V27.H8, V25.H8, V21.H8
+	VTRN2 V27.H8, V25.H8, V23.H8
+	VTRN1 V28.H8, V26.H8, V22.H8
+	VTRN2 V28.H8, V26.H8, V24.H8
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	VEOR V0.B16, V23.B16, V23.B16
+	VEOR V0.B16, V24.B16, V24.B16
+	FMOVQ 48(R16), F30
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V11.B16, V15.B16
+	VZIP1 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V12.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V23.B16, V27.B16
+	VZIP1 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP1 V1.B16, V24.B16, V28.B16
+	VZIP1 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V11.B16, V15.B16
+	VZIP1 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V12.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V23.B16, V27.B16
+	VZIP1 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.B16, V24.B16, V28.B16
+	VZIP1 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V15.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V25.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V16.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V26.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V17.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V27.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V18.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	VZIP2 V1.H8, V28.H8, V29.H8
+	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
+	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	ADD $16, R19, R19
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
+	SUBS $16, R17, R17
+	BNE group2scale
+	MOVD lsc+80(FP), R17
+	ADD R17<<2, R16, R16
+	MOVD group+88(FP), R17
+
+group2scale:
+	SUBS $1, R6, R6
+	BNE group2step
+	VORR V4.B16, V4.B16, V15.B16
+	VORR V4.B16, V4.B16, V16.B16
+	VORR V6.B16, V6.B16, V17.B16
+	VORR V6.B16, V6.B16, V18.B16
+	VORR V8.B16, V8.B16, V19.B16
+	VORR V8.B16, V8.B16, V20.B16
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V10.B16, V10.B16, V22.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V4.S4, V3.S4, V11.S4
+	VTRN2 V4.S4, V3.S4, V12.S4
+	VTRN1 V16.S4, V15.S4, V13.S4
+	VTRN2 V16.S4, V15.S4, V14.S4
+	VTRN1 V13.D2, V11.D2, V3.D2
+	VTRN2 V13.D2, V11.D2, V15.D2
+	VTRN1 V14.D2, V12.D2, V4.D2
+	VTRN2 V14.D2, V12.D2, V16.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.S4, V5.S4, V11.S4
+	VTRN2 V6.S4, V5.S4, V12.S4
+	VTRN1 V18.S4, V17.S4, V13.S4
+	VTRN2 V18.S4, V17.S4, V14.S4
+	VTRN1 V13.D2, V11.D2, V5.D2
+	VTRN2 V13.D2, V11.D2, V17.D2
+	VTRN1 V14.D2, V12.D2, V6.D2
+	VTRN2 V14.D2, V12.D2, V18.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.S4, V7.S4, V11.S4
+	VTRN2 V8.S4, V7.S4, V12.S4
+	VTRN1 V20.S4, V19.S4, V13.S4
+	VTRN2 V20.S4, V19.S4, V14.S4
+	VTRN1 V13.D2, V11.D2, V7.D2
+	VTRN2 V13.D2, V11.D2, V19.D2
+	VTRN1 V14.D2, V12.D2, V8.D2
+	VTRN2 V14.D2, V12.D2, V20.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.S4, V9.S4, V11.S4
+	VTRN2 V10.S4, V9.S4, V12.S4
+	VTRN1 V22.S4, V21.S4, V13.S4
+	VTRN2 V22.S4, V21.S4, V14.S4
+	VTRN1 V13.D2, V11.D2, V9.D2
+	VTRN2 V13.D2, V11.D2, V21.D2
+	VTRN1 V14.D2, V12.D2, V10.D2
+	VTRN2 V14.D2, V12.D2, V22.D2
+
+group2lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+144(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F11
+	FMOVQ F3, (R4)
+	WORD $0x6eabe46c // fcmgt v12.4s, v3.4s, v11.4s
+	VBIT V12.B16, V3.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eabe48c // fcmgt v12.4s, v4.4s, v11.4s
+	VBIT V12.B16, V4.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6eabe5ec // fcmgt v12.4s, v15.4s, v11.4s
+	VBIT V12.B16, V15.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6eabe60c // fcmgt v12.4s, v16.4s, v11.4s
+	VBIT V12.B16, V16.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eabe4ac // fcmgt v12.4s, v5.4s, v11.4s
+	VBIT V12.B16, V5.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eabe4cc // fcmgt v12.4s, v6.4s, v11.4s
+	VBIT V12.B16, V6.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6eabe62c // fcmgt v12.4s, v17.4s, v11.4s
+	VBIT V12.B16, V17.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6eabe64c // fcmgt v12.4s, v18.4s, v11.4s
+	VBIT V12.B16, V18.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eabe4ec // fcmgt v12.4s, v7.4s, v11.4s
+	VBIT V12.B16, V7.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eabe50c // fcmgt v12.4s, v8.4s, v11.4s
+	VBIT V12.B16, V8.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6eabe66c // fcmgt v12.4s, v19.4s, v11.4s
+	VBIT V12.B16, V19.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6eabe68c // fcmgt v12.4s, v20.4s, v11.4s
+	VBIT V12.B16, V20.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eabe52c // fcmgt v12.4s, v9.4s, v11.4s
+	VBIT V12.B16, V9.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eabe54c // fcmgt v12.4s, v10.4s, v11.4s
+	VBIT V12.B16, V10.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F21, (R4)
+	WORD $0x6eabe6ac // fcmgt v12.4s, v21.4s, v11.4s
+	VBIT V12.B16, V21.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F22, (R4)
+	WORD $0x6eabe6cc // fcmgt v12.4s, v22.4s, v11.4s
+	VBIT V12.B16, V22.B16, V11.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R7)
+	ADD $4, R5, R5
+	MOVD n+120(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group2lanes
+	B next
+
+	// 16 keys by 3 queries.
+group3:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+136(FP), R6
+	LSR $4, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	PCALIGN $32
+
+group3step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group3ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead1:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group3ahead2
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead2:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group3ahead3
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead3:
+	FMOVQ (R19), F15
+	FMOVQ (R20), F16
+	FMOVQ (R22), F17
+	FMOVQ (R24), F18
+
+	// Transpose 4×4 matrices.
+	VTRN1 V16.B16, V15.B16, V19.B16
+	VTRN2 V16.B16, V15.B16, V20.B16
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V15.H8
+	VTRN2 V21.H8, V19.H8, V17.H8
+	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN2 V22.H8, V20.H8, V18.H8
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	FMOVQ (R16), F24
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf56a6f // ldr q15, [x19, x21]
+	WORD $0x3cf56a90 // ldr q16, [x20, x21]
+	WORD $0x3cf56ad1 // ldr q17, [x22, x21]
+	WORD $0x3cf56b12 // ldr q18, [x24, x21]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V16.B16, V15.B16, V19.B16
+	VTRN2 V16.B16, V15.B16, V20.B16
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V15.H8
+	VTRN2 V21.H8, V19.H8, V17.H8
+	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN2 V22.H8, V20.H8, V18.H8
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	FMOVQ 16(R16), F24
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae8 // fmla v8.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e6 // fmla v6.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e7 // fmla v7.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae8 // fmla v8.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e6 // fmla v6.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e7 // fmla v7.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e6 // fmla v6.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e7 // fmla v7.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae8 // fmla v8.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae8 // fmla v8.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae8 // fmla v8.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e6 // fmla v6.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e7 // fmla v7.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae8 // fmla v8.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e6 // fmla v6.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e7 // fmla v7.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e6 // fmla v6.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e7 // fmla v7.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae8 // fmla v8.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae8 // fmla v8.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf76a6f // ldr q15, [x19, x23]
+	WORD $0x3cf76a90 // ldr q16, [x20, x23]
+	WORD $0x3cf76ad1 // ldr q17, [x22, x23]
+	WORD $0x3cf76b12 // ldr q18, [x24, x23]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V16.B16, V15.B16, V19.B16
+	VTRN2 V16.B16, V15.B16, V20.B16
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V15.H8
+	VTRN2 V21.H8, V19.H8, V17.H8
+	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN2 V22.H8, V20.H8, V18.H8
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	FMOVQ 32(R16), F24
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e9 // fmla v9.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ea // fmla v10.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aeb // fmla v11.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e9 // fmla v9.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ea // fmla v10.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aeb // fmla v11.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ea // fmla v10.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12e9 // fmla v9.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ea // fmla v10.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aeb // fmla v11.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12e9 // fmla v9.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ea // fmla v10.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aeb // fmla v11.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ea // fmla v10.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf96a6f // ldr q15, [x19, x25]
+	WORD $0x3cf96a90 // ldr q16, [x20, x25]
+	WORD $0x3cf96ad1 // ldr q17, [x22, x25]
+	WORD $0x3cf96b12 // ldr q18, [x24, x25]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V16.B16, V15.B16, V19.B16
+	VTRN2 V16.B16, V15.B16, V20.B16
+	VTRN1 V18.B16, V17.B16, V21.B16
+	VTRN2 V18.B16, V17.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V15.H8
+	VTRN2 V21.H8, V19.H8, V17.H8
+	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN2 V22.H8, V20.H8, V18.H8
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V18.B16, V18.B16
+	FMOVQ 48(R16), F24
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12ec // fmla v12.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ed // fmla v13.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aee // fmla v14.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12ec // fmla v12.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ed // fmla v13.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aee // fmla v14.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12ec // fmla v12.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aee // fmla v14.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9c12ec // fmla v12.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ed // fmla v13.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aee // fmla v14.4s, v23.4s, v28.s[2]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V18.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9d12ec // fmla v12.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ed // fmla v13.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aee // fmla v14.4s, v23.4s, v29.s[2]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V19.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9e12ec // fmla v12.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aee // fmla v14.4s, v23.4s, v30.s[2]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V20.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V21.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V22.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	ADD $16, R19, R19
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
+	SUBS $16, R17, R17
+	BNE group3scale
+	MOVD lsc+80(FP), R17
+	ADD R17<<2, R16, R16
+	MOVD group+88(FP), R17
+
+group3scale:
+	SUBS $1, R6, R6
+	BNE group3step
+	VORR V5.B16, V5.B16, V19.B16
+	VORR V8.B16, V8.B16, V20.B16
+	VORR V11.B16, V11.B16, V21.B16
+	VORR V14.B16, V14.B16, V22.B16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V4.S4, V3.S4, V15.S4
+	VTRN2 V4.S4, V3.S4, V16.S4
+	VTRN1 V19.S4, V5.S4, V17.S4
+	VTRN2 V19.S4, V5.S4, V18.S4
+	VTRN1 V17.D2, V15.D2, V3.D2
+	VTRN2 V17.D2, V15.D2, V5.D2
+	VTRN1 V18.D2, V16.D2, V4.D2
+	VTRN2 V18.D2, V16.D2, V19.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V7.S4, V6.S4, V15.S4
+	VTRN2 V7.S4, V6.S4, V16.S4
+	VTRN1 V20.S4, V8.S4, V17.S4
+	VTRN2 V20.S4, V8.S4, V18.S4
+	VTRN1 V17.D2, V15.D2, V6.D2
+	VTRN2 V17.D2, V15.D2, V8.D2
+	VTRN1 V18.D2, V16.D2, V7.D2
+	VTRN2 V18.D2, V16.D2, V20.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V10.S4, V9.S4, V15.S4
+	VTRN2 V10.S4, V9.S4, V16.S4
+	VTRN1 V21.S4, V11.S4, V17.S4
+	VTRN2 V21.S4, V11.S4, V18.S4
+	VTRN1 V17.D2, V15.D2, V9.D2
+	VTRN2 V17.D2, V15.D2, V11.D2
+	VTRN1 V18.D2, V16.D2, V10.D2
+	VTRN2 V18.D2, V16.D2, V21.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V13.S4, V12.S4, V15.S4
+	VTRN2 V13.S4, V12.S4, V16.S4
+	VTRN1 V22.S4, V14.S4, V17.S4
+	VTRN2 V22.S4, V14.S4, V18.S4
+	VTRN1 V17.D2, V15.D2, V12.D2
+	VTRN2 V17.D2, V15.D2, V14.D2
+	VTRN1 V18.D2, V16.D2, V13.D2
+	VTRN2 V18.D2, V16.D2, V22.D2
+
+group3lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+144(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F15
+	FMOVQ F3, (R4)
+	WORD $0x6eafe470 // fcmgt v16.4s, v3.4s, v15.4s
+	VBIT V16.B16, V3.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eafe490 // fcmgt v16.4s, v4.4s, v15.4s
+	VBIT V16.B16, V4.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eafe4b0 // fcmgt v16.4s, v5.4s, v15.4s
+	VBIT V16.B16, V5.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R4)
+	WORD $0x6eafe670 // fcmgt v16.4s, v19.4s, v15.4s
+	VBIT V16.B16, V19.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eafe4d0 // fcmgt v16.4s, v6.4s, v15.4s
+	VBIT V16.B16, V6.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eafe4f0 // fcmgt v16.4s, v7.4s, v15.4s
+	VBIT V16.B16, V7.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eafe510 // fcmgt v16.4s, v8.4s, v15.4s
+	VBIT V16.B16, V8.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F20, (R4)
+	WORD $0x6eafe690 // fcmgt v16.4s, v20.4s, v15.4s
+	VBIT V16.B16, V20.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eafe530 // fcmgt v16.4s, v9.4s, v15.4s
+	VBIT V16.B16, V9.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eafe550 // fcmgt v16.4s, v10.4s, v15.4s
+	VBIT V16.B16, V10.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eafe570 // fcmgt v16.4s, v11.4s, v15.4s
+	VBIT V16.B16, V11.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F21, (R4)
+	WORD $0x6eafe6b0 // fcmgt v16.4s, v21.4s, v15.4s
+	VBIT V16.B16, V21.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6eafe590 // fcmgt v16.4s, v12.4s, v15.4s
+	VBIT V16.B16, V12.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6eafe5b0 // fcmgt v16.4s, v13.4s, v15.4s
+	VBIT V16.B16, V13.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6eafe5d0 // fcmgt v16.4s, v14.4s, v15.4s
+	VBIT V16.B16, V14.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F22, (R4)
+	WORD $0x6eafe6d0 // fcmgt v16.4s, v22.4s, v15.4s
+	VBIT V16.B16, V22.B16, V15.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R7)
+	ADD $4, R5, R5
+	MOVD n+120(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group3lanes
+	B next
+
+	// 16 keys by 4 queries.
+group4:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD d+136(FP), R6
+	LSR $4, R6, R6
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	PCALIGN $32
+
+group4step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group4ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group4ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead1:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group4ahead2
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead2:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	ADD $64, R8, R8
+	ADD $64, R9, R9
+	SUBS $64, R10, R10
+	BNE group4ahead3
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group4ahead3:
+	FMOVQ (R19), F19
+	FMOVQ (R20), F20
+	FMOVQ (R22), F21
+	FMOVQ (R24), F22
+
+	// Transpose 4×4 matrices.
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V25.H8, V23.H8, V19.H8
+	VTRN2 V25.H8, V23.H8, V21.H8
+	VTRN1 V26.H8, V24.H8, V20.H8
+	VTRN2 V26.H8, V24.H8, V22.H8
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	FMOVQ (R16), F28
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf56a73 // ldr q19, [x19, x21]
+	WORD $0x3cf56a94 // ldr q20, [x20, x21]
+	WORD $0x3cf56ad5 // ldr q21, [x22, x21]
+	WORD $0x3cf56b16 // ldr q22, [x24, x21]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V25.H8, V23.H8, V19.H8
+	VTRN2 V25.H8, V23.H8, V21.H8
+	VTRN1 V26.H8, V24.H8, V20.H8
+	VTRN2 V26.H8, V24.H8, V22.H8
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	FMOVQ 16(R16), F28
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf76a73 // ldr q19, [x19, x23]
+	WORD $0x3cf76a94 // ldr q20, [x20, x23]
+	WORD $0x3cf76ad5 // ldr q21, [x22, x23]
+	WORD $0x3cf76b16 // ldr q22, [x24, x23]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V25.H8, V23.H8, V19.H8
+	VTRN2 V25.H8, V23.H8, V21.H8
+	VTRN1 V26.H8, V24.H8, V20.H8
+	VTRN2 V26.H8, V24.H8, V22.H8
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	FMOVQ 32(R16), F28
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+	SUB R3<<4, R4, R4
+	WORD $0x3cf96a73 // ldr q19, [x19, x25]
+	WORD $0x3cf96a94 // ldr q20, [x20, x25]
+	WORD $0x3cf96ad5 // ldr q21, [x22, x25]
+	WORD $0x3cf96b16 // ldr q22, [x24, x25]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V20.B16, V19.B16, V23.B16
+	VTRN2 V20.B16, V19.B16, V24.B16
+	VTRN1 V22.B16, V21.B16, V25.B16
+	VTRN2 V22.B16, V21.B16, V26.B16
+	VTRN1 V25.H8, V23.H8, V19.H8
+	VTRN2 V25.H8, V23.H8, V21.H8
+	VTRN1 V26.H8, V24.H8, V20.H8
+	VTRN2 V26.H8, V24.H8, V22.H8
+	VEOR V0.B16, V19.B16, V19.B16
+	VEOR V0.B16, V20.B16, V20.B16
+	VEOR V0.B16, V21.B16, V21.B16
+	VEOR V0.B16, V22.B16, V22.B16
+	FMOVQ 48(R16), F28
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP1 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V19.B16, V23.B16
+	VZIP1 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V20.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V21.B16, V25.B16
+	VZIP1 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.B16, V22.B16, V26.B16
+	VZIP1 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V23.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V24.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
+	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
+	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+	FMOVQ (R4), F31
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V25.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
+	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
+	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	VZIP2 V1.H8, V26.H8, V27.H8
+	WORD $0x4ea2d77b // fsub v27.4s, v27.4s, v2.4s
+	WORD $0x6e3cdf7b // fmul v27.4s, v27.4s, v28.4s
+	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
+	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
+	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+	ADD $16, R19, R19
+	ADD $16, R20, R20
+	ADD $16, R22, R22
+	ADD $16, R24, R24
+	SUBS $16, R17, R17
+	BNE group4scale
+	MOVD lsc+80(FP), R17
+	ADD R17<<2, R16, R16
+	MOVD group+88(FP), R17
+
+group4scale:
+	SUBS $1, R6, R6
+	BNE group4step
+
+	// Transpose 4×4 matrices.
+	VTRN1 V4.S4, V3.S4, V19.S4
+	VTRN2 V4.S4, V3.S4, V20.S4
+	VTRN1 V6.S4, V5.S4, V21.S4
+	VTRN2 V6.S4, V5.S4, V22.S4
+	VTRN1 V21.D2, V19.D2, V3.D2
+	VTRN2 V21.D2, V19.D2, V5.D2
+	VTRN1 V22.D2, V20.D2, V4.D2
+	VTRN2 V22.D2, V20.D2, V6.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.S4, V7.S4, V19.S4
+	VTRN2 V8.S4, V7.S4, V20.S4
+	VTRN1 V10.S4, V9.S4, V21.S4
+	VTRN2 V10.S4, V9.S4, V22.S4
+	VTRN1 V21.D2, V19.D2, V7.D2
+	VTRN2 V21.D2, V19.D2, V9.D2
+	VTRN1 V22.D2, V20.D2, V8.D2
+	VTRN2 V22.D2, V20.D2, V10.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V12.S4, V11.S4, V19.S4
+	VTRN2 V12.S4, V11.S4, V20.S4
+	VTRN1 V14.S4, V13.S4, V21.S4
+	VTRN2 V14.S4, V13.S4, V22.S4
+	VTRN1 V21.D2, V19.D2, V11.D2
+	VTRN2 V21.D2, V19.D2, V13.D2
+	VTRN1 V22.D2, V20.D2, V12.D2
+	VTRN2 V22.D2, V20.D2, V14.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V16.S4, V15.S4, V19.S4
+	VTRN2 V16.S4, V15.S4, V20.S4
+	VTRN1 V18.S4, V17.S4, V21.S4
+	VTRN2 V18.S4, V17.S4, V22.S4
+	VTRN1 V21.D2, V19.D2, V15.D2
+	VTRN2 V21.D2, V19.D2, V17.D2
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+
+group4lanes:
+	ADD R5<<2, R2, R4
+	MOVD max_base+144(FP), R7
+	ADD R5<<2, R7, R7
+	FMOVQ (R7), F19
+	FMOVQ F3, (R4)
+	WORD $0x6eb3e474 // fcmgt v20.4s, v3.4s, v19.4s
+	VBIT V20.B16, V3.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F4, (R4)
+	WORD $0x6eb3e494 // fcmgt v20.4s, v4.4s, v19.4s
+	VBIT V20.B16, V4.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F5, (R4)
+	WORD $0x6eb3e4b4 // fcmgt v20.4s, v5.4s, v19.4s
+	VBIT V20.B16, V5.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F6, (R4)
+	WORD $0x6eb3e4d4 // fcmgt v20.4s, v6.4s, v19.4s
+	VBIT V20.B16, V6.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F7, (R4)
+	WORD $0x6eb3e4f4 // fcmgt v20.4s, v7.4s, v19.4s
+	VBIT V20.B16, V7.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F8, (R4)
+	WORD $0x6eb3e514 // fcmgt v20.4s, v8.4s, v19.4s
+	VBIT V20.B16, V8.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F9, (R4)
+	WORD $0x6eb3e534 // fcmgt v20.4s, v9.4s, v19.4s
+	VBIT V20.B16, V9.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F10, (R4)
+	WORD $0x6eb3e554 // fcmgt v20.4s, v10.4s, v19.4s
+	VBIT V20.B16, V10.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F11, (R4)
+	WORD $0x6eb3e574 // fcmgt v20.4s, v11.4s, v19.4s
+	VBIT V20.B16, V11.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F12, (R4)
+	WORD $0x6eb3e594 // fcmgt v20.4s, v12.4s, v19.4s
+	VBIT V20.B16, V12.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F13, (R4)
+	WORD $0x6eb3e5b4 // fcmgt v20.4s, v13.4s, v19.4s
+	VBIT V20.B16, V13.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F14, (R4)
+	WORD $0x6eb3e5d4 // fcmgt v20.4s, v14.4s, v19.4s
+	VBIT V20.B16, V14.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F15, (R4)
+	WORD $0x6eb3e5f4 // fcmgt v20.4s, v15.4s, v19.4s
+	VBIT V20.B16, V15.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F16, (R4)
+	WORD $0x6eb3e614 // fcmgt v20.4s, v16.4s, v19.4s
+	VBIT V20.B16, V16.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F17, (R4)
+	WORD $0x6eb3e634 // fcmgt v20.4s, v17.4s, v19.4s
+	VBIT V20.B16, V17.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F18, (R4)
+	WORD $0x6eb3e654 // fcmgt v20.4s, v18.4s, v19.4s
+	VBIT V20.B16, V18.B16, V19.B16
+	ADD R3, R4, R4
+	FMOVQ F19, (R7)
+	ADD $4, R5, R5
+	MOVD n+120(FP), R7
+	CMP R7, R5
+	BLT next
+	CMP R5<<2, R3
+	BGT group4lanes
+	B next
+
+next:
+	MOVD d+136(FP), R7
+	LSL $0, R7, R7
+	SUB R7, R19, R19
+	SUB R7, R20, R20
+	SUB R7, R22, R22
+	SUB R7, R24, R24
+	MOVD n+120(FP), R7
+	CMP R7, R5
+	BLT group
+	LSL $4, R0, R7
+	ADD R7, R19, R19
+	ADD R7, R20, R20
+	ADD R7, R22, R22
+	ADD R7, R24, R24
+	ADD R3<<4, R2, R2
+	ADD R0<<4, R13, R13
+	ADD R0<<4, R12, R12
+	ADD $64, R15, R15
+	SUB $16, R1, R1
+	B tile
+
+done:
+	RET
+
+// func FewValuesInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+TEXT ·FewValuesInt8NEON(SB), NOSPLIT, $0-200
+	MOVD $0x80808080, R0
+	VDUP R0, V0.S4
+	MOVD $0x4b4b4b4b, R0
+	VDUP R0, V1.S4
+	MOVD $0x4b4b4b80, R0
+	VDUP R0, V2.S4
+	MOVD v_base+32(FP), R0
+	MOVD ldv+56(FP), R1
+	MOVD p_base+104(FP), R2
+	MOVD ldp+128(FP), R3
+	LSL $2, R3, R3
+	MOVD m+144(FP), R4
+	MOVBU load+160(FP), R5
+	MOVD next_base+168(FP), R19
+	MOVD dv+152(FP), R20
+	MOVD far+192(FP), R21
+	ADD R21, R19, R17
+	CMP R1, R20
+	BEQ dense
+
+	// To prefetch: rows of whole steps, and the way from there to the next.
+	ADD $63, R20, R20
+	AND $-64, R20, R20
+	SUB R20, R1, R16
+	B rows
+
+dense:
+	MOVD $9223372036854775807, R20
+	MOVD $0, R16
+
+rows:
+	MOVD scales_base+64(FP), R21
+	MOVD lsc+88(FP), R24
+	LSL $2, R24, R24
+
+turn:
+	MOVD R4, R9
+	CMP $16, R9
+	BLE short
+	MOVD $16, R9
+
+short:
+	MOVD R19, R13
+	MOVD R17, R14
+	MOVD R20, R15
+	MOVD R21, R22
+	MOVD group+96(FP), R25
+	MOVD dv+152(FP), R11
+	MOVD $0, R10
+
+line:
+	SUBS $16, R11, R11
+	BLT lineend
+	MOVD $0, R12
+
+	// A group of up to 4 queries.
+linegroup:
+	MOVD n+136(FP), R8
+	SUB R12, R8, R8
+	CMP $4, R8
+	BGE linegroup4
+	CMP $3, R8
+	BGE linegroup3
+	CMP $2, R8
+	BGE linegroup2
+
+	// 1 queries.
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	CBZ R5, linegroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 32(R6), F5
+	FMOVQ 48(R6), F6
+
+linegroup1zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT linegroup1turnend
+	PCALIGN $32
+
+linegroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup1ahead:
+	FMOVQ (R6), F7
+	FMOVQ (R7), F13
+	VLD1R (R23), [V14.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VZIP2 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F13
+	VLD1R (R23), [V14.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VZIP2 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F13
+	VLD1R (R23), [V14.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VZIP2 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F13
+	VLD1R (R23), [V14.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VZIP2 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	SUBS $4, R8, R8
+	BGE linegroup1turn
+
+linegroup1turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup1stepend
+	PCALIGN $32
+
+linegroup1step:
+	FMOVQ (R6), F7
+	FMOVQ (R7), F13
+	VLD1R (R23), [V14.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VZIP2 V1.B16, V7.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
+	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	SUBS $1, R8, R8
+	BGE linegroup1step
+
+linegroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	FMOVQ F5, 32(R6)
+	FMOVQ F6, 48(R6)
+	ADD $1, R12, R12
+	B linenext
+
+	// 2 queries.
+linegroup2:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	CBZ R5, linegroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 32(R6), F5
+	FMOVQ 48(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	FMOVQ 32(R6), F9
+	FMOVQ 48(R6), F10
+
+linegroup2zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT linegroup2turnend
+	PCALIGN $32
+
+linegroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup2ahead:
+	FMOVQ (R6), F11
+	FMOVQ (R7), F17
+	VLD1R (R23), [V18.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	VZIP2 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
+	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
+	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F17
+	VLD1R (R23), [V18.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	VZIP2 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
+	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
+	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F17
+	VLD1R (R23), [V18.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	VZIP2 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
+	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
+	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F17
+	VLD1R (R23), [V18.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	VZIP2 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
+	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
+	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	SUBS $4, R8, R8
+	BGE linegroup2turn
+
+linegroup2turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup2stepend
+	PCALIGN $32
+
+linegroup2step:
+	FMOVQ (R6), F11
+	FMOVQ (R7), F17
+	VLD1R (R23), [V18.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	VZIP2 V1.B16, V11.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
+	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
+	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
+	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	SUBS $1, R8, R8
+	BGE linegroup2step
+
+linegroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	FMOVQ F5, 32(R6)
+	FMOVQ F6, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	FMOVQ F9, 32(R6)
+	FMOVQ F10, 48(R6)
+	ADD $2, R12, R12
+	B linenext
+
+	// 3 queries.
+linegroup3:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	CBZ R5, linegroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 32(R6), F5
+	FMOVQ 48(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	FMOVQ 32(R6), F9
+	FMOVQ 48(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	FMOVQ 32(R6), F13
+	FMOVQ 48(R6), F14
+
+linegroup3zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT linegroup3turnend
+	PCALIGN $32
+
+linegroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup3ahead:
+	FMOVQ (R6), F15
+	FMOVQ (R7), F21
+	VLD1R (R23), [V22.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	VZIP2 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
+	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
+	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
+	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
+	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
+	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F21
+	VLD1R (R23), [V22.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	VZIP2 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
+	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
+	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
+	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
+	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
+	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F21
+	VLD1R (R23), [V22.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	VZIP2 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
+	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
+	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
+	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
+	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
+	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F21
+	VLD1R (R23), [V22.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	VZIP2 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
+	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
+	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
+	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
+	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
+	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	SUBS $4, R8, R8
+	BGE linegroup3turn
+
+linegroup3turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup3stepend
+	PCALIGN $32
+
+linegroup3step:
+	FMOVQ (R6), F15
+	FMOVQ (R7), F21
+	VLD1R (R23), [V22.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	VZIP2 V1.B16, V15.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
+	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
+	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
+	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
+	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
+	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
+	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	SUBS $1, R8, R8
+	BGE linegroup3step
+
+linegroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	FMOVQ F5, 32(R6)
+	FMOVQ F6, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	FMOVQ F9, 32(R6)
+	FMOVQ F10, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	FMOVQ F13, 32(R6)
+	FMOVQ F14, 48(R6)
+	ADD $3, R12, R12
+	B linenext
+
+	// 4 queries.
+linegroup4:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	CBZ R5, linegroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	FMOVQ 32(R6), F5
+	FMOVQ 48(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	FMOVQ 32(R6), F9
+	FMOVQ 48(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	FMOVQ 32(R6), F13
+	FMOVQ 48(R6), F14
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+	FMOVQ 32(R6), F17
+	FMOVQ 48(R6), F18
+
+linegroup4zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT linegroup4turnend
+	PCALIGN $32
+
+linegroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE linegroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+linegroup4ahead:
+	FMOVQ (R6), F19
+	FMOVQ (R7), F25
+	VLD1R (R23), [V26.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	VZIP2 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V22.H8
+	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
+	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	FMOVQ (R6), F19
+	FMOVQ (R7), F25
+	VLD1R (R23), [V26.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	VZIP2 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V22.H8
+	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
+	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	FMOVQ (R6), F19
+	FMOVQ (R7), F25
+	VLD1R (R23), [V26.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	VZIP2 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V22.H8
+	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
+	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	FMOVQ (R6), F19
+	FMOVQ (R7), F25
+	VLD1R (R23), [V26.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	VZIP2 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V22.H8
+	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
+	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	SUBS $4, R8, R8
+	BGE linegroup4turn
+
+linegroup4turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT linegroup4stepend
+	PCALIGN $32
+
+linegroup4step:
+	FMOVQ (R6), F19
+	FMOVQ (R7), F25
+	VLD1R (R23), [V26.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	VZIP2 V1.B16, V19.B16, V24.B16
+	VZIP1 V1.H8, V24.H8, V22.H8
+	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	VZIP2 V1.H8, V24.H8, V23.H8
+	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
+	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
+	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
+	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
+	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
+	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
+	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
+	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
+	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	SUBS $1, R8, R8
+	BGE linegroup4step
+
+linegroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	FMOVQ F5, 32(R6)
+	FMOVQ F6, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	FMOVQ F9, 32(R6)
+	FMOVQ F10, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	FMOVQ F13, 32(R6)
+	FMOVQ F14, 48(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	FMOVQ F17, 32(R6)
+	FMOVQ F18, 48(R6)
+	ADD $4, R12, R12
+	B linenext
+
+linenext:
+	MOVD n+136(FP), R8
+	CMP R8, R12
+	BLT linegroup
+	ADD $16, R10, R10
+	SUBS $16, R25, R25
+	BNE line
+	ADD $4, R22, R22
+	MOVD group+96(FP), R25
+	B line
+
+lineend:
+	ADD $16, R11, R11
+	MOVD $1, R5
+	SUBS R9, R4, R4
+	BEQ done
+	ADD R1<<4, R0, R0
+	ADD R3<<4, R2, R2
+	ADD R1<<4, R19, R19
+	ADD R1<<4, R17, R17
+	ADD R24<<4, R21, R21
 	B turn
 
 done:

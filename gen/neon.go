@@ -66,9 +66,14 @@ func (g *neon) param(p a64.Param) a64.GP {
 }
 
 // stride loads an int parameter that counts float32 elements, in bytes.
-func (g *neon) stride(name string) a64.GP {
+func (g *neon) stride(name string) a64.GP { return g.strideOf(name, float32s) }
+
+// strideOf loads an int parameter that counts elements of a type, in bytes.
+func (g *neon) strideOf(name string, e element) a64.GP {
 	r := g.num(name)
-	g.Op("LSL", 2, r, r)
+	if e.shift() > 0 {
+		g.Op("LSL", e.shift(), r, r)
+	}
 	return r
 }
 
@@ -110,23 +115,4 @@ func (g *neon) advance(bytes int, pointers ...a64.GP) {
 	for _, p := range pointers {
 		g.Op("ADD", bytes, p, p)
 	}
-}
-
-// peak is the probe of the machine's FMA rate; see probe.go.
-func (g *neon) peak() {
-	const chains = 24 // 4 units of latency 4 need 16
-	g.function(peakFunction)
-	n := g.num("n")
-	acc, x, y := g.Vecs(chains), g.Vec(), g.Vec()
-	for _, v := range append(acc, x, y) {
-		g.zero(v)
-	}
-	g.Align(32)
-	g.Label("loop")
-	for _, a := range acc {
-		g.FMLALane(a, x, y.S(0))
-	}
-	g.Op("SUBS", 1, n, n)
-	g.Jump("BNE", "loop")
-	g.Ret()
 }

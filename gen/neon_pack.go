@@ -11,15 +11,22 @@ import (
 // 4 rows. Rows of less than 4 columns go column by column, a lane at a time.
 
 // transpose4 transposes the 4×4 matrix in v; t is scratch.
-func (g *neon) transpose4(v, t []a64.Vec) {
-	g.Comment("Transpose the 4×4 matrix.")
+func (g *neon) transpose4(v, t []a64.Vec) { g.transpose(float32s, v, t) }
+
+// transpose transposes 4×4 matrices of elements: v holds one of float32, or side by
+// side two of 16 bits or four of bytes.
+func (g *neon) transpose(e element, v, t []a64.Vec) {
+	g.Comment("Transpose 4×4 matrices.")
+	lanes := []func(a64.Vec) a64.Arr{a64.Vec.B16, a64.Vec.H8, a64.Vec.S4, a64.Vec.D2}[e.shift():]
+	trn := func(lanes func(a64.Vec) a64.Arr, x, y, first, second a64.Vec) {
+		g.Op("VTRN1", lanes(y), lanes(x), lanes(first))
+		g.Op("VTRN2", lanes(y), lanes(x), lanes(second))
+	}
 	for i := 0; i < 4; i += 2 {
-		g.Op("VTRN1", v[i+1].S4(), v[i].S4(), t[i].S4())
-		g.Op("VTRN2", v[i+1].S4(), v[i].S4(), t[i+1].S4())
+		trn(lanes[0], v[i], v[i+1], t[i], t[i+1])
 	}
 	for i := range 2 {
-		g.Op("VTRN1", t[i+2].D2(), t[i].D2(), v[i].D2())
-		g.Op("VTRN2", t[i+2].D2(), t[i].D2(), v[i+2].D2())
+		trn(lanes[1], t[i], t[i+2], v[i], v[i+2])
 	}
 }
 

@@ -20,10 +20,14 @@ type hint string
 
 func (h hint) String() string { return string(h) }
 
-func (g *neon) newPrefetch(ld a64.GP, columns string, lines int) *neonPrefetch {
+// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
+// as the parameter says, in steps of so many lines.
+func (g *neon) newPrefetch(ld a64.GP, columns string, e element, lines int) *neonPrefetch {
 	p := &neonPrefetch{neon: g, lines: lines, near: g.GP(), far: g.GP(), left: g.GP(), gap: g.GP(), farBase: g.GP(),
-		base: g.slice("next"), length: g.stride(columns)}
-	g.Op("ADD", g.stride("far"), p.base, p.farBase)
+		base: g.slice("next"), length: g.strideOf(columns, e)}
+	far := g.strideOf("far", e)
+	g.Op("ADD", far, p.base, p.farBase)
+	g.Free(far)
 	step := lines * lineBytes
 	g.Op("CMP", ld, p.length)
 	g.Jump("BEQ", "dense")

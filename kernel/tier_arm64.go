@@ -34,7 +34,9 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		softmax: asm.SoftmaxNEON, dropout: asm.DropoutNEON, fold: asm.FoldNEON,
 		pack: asm.PackNEON, unpack: asm.UnpackNEON,
 		fewKernels: fewKernels{
-			fewScores: asm.FewScoresNEON, fewValues: asm.FewValuesNEON, fewFold: asm.FewFoldNEON, fewUnpack: asm.FewUnpackNEON,
+			fewScores: asm.FewScoresNEON, fewScoresF16: asm.FewScoresF16NEON, fewScoresBF16: asm.FewScoresBF16NEON, fewScoresInt8: asm.FewScoresInt8NEON,
+			fewValues: asm.FewValuesNEON, fewValuesF16: asm.FewValuesF16NEON, fewValuesBF16: asm.FewValuesBF16NEON, fewValuesInt8: asm.FewValuesInt8NEON,
+			fewFold: asm.FewFoldNEON, fewUnpack: asm.FewUnpackNEON,
 		},
 		converters: converters{
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,

@@ -36,6 +36,7 @@ type Arr struct {
 
 func (v Vec) S4() Arr  { return Arr{v, "S4"} }  // four 32-bit lanes
 func (v Vec) D2() Arr  { return Arr{v, "D2"} }  // two 64-bit lanes
+func (v Vec) H8() Arr  { return Arr{v, "H8"} }  // eight 16-bit lanes
 func (v Vec) B16() Arr { return Arr{v, "B16"} } // sixteen bytes
 
 // S is one 32-bit lane.

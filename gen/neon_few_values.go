@@ -1,0 +1,208 @@
+package main
+
+import "github.com/attn-go/attn/gen/a64"
+
+// fewValues on NEON: see few_values.go. An FMA takes its number from any lane, so that
+// one load brings the weights of 4 queries.
+//
+// Vector registers: 16 accumulators, a vector of a line of V by a query; the line, as it
+// lies and widened; the weights; up to 5 to widen it.
+//
+// Cycles for a line of a key, as in neon_few_scores.go:
+//
+//	            1 query            4 queries
+//	FMAs alone  2.0, 1.0            8.0, 4.0
+//	float32     4.8, 2.5            8.1, 4.1
+//	bfloat16    4.1, 2.1  (13, 6)  10.1, 5.1  (16, 7)
+//	binary16    8.1, 4.1  (17, 7)  14.0, 8.0  (20, 9)
+//	int8       10.0, 5.1  (20, 9)  16.0, 8.1  (23, 10)
+
+type neonFewValuer struct {
+	*neon
+	widener  *neonWidener
+	prefetch *neonPrefetch
+	scales   *neonValueScales
+
+	v, p, ldv, ldp a64.GP // of the turn, distances in bytes
+	vj, pj, steps  a64.GP // of the step; scratch outside of steps
+	keys, left     a64.GP // in the turn, and from it on
+	column         a64.GP
+	columns        a64.GP // left
+	lane, begun    a64.GP
+}
+
+func (g *neon) fewValues(v element) {
+	g.function(fewValuesFunction(v))
+	f := &neonFewValuer{neon: g, widener: g.newWidener(v), v: g.slice("v"), ldv: g.strideOf("ldv", v), p: g.slice("p"), ldp: g.stride("ldp"),
+		left: g.num("m"), begun: g.param(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
+		column: g.GP(), columns: g.GP(), lane: g.GP()}
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 1)
+	if v == int8s {
+		f.scales = &neonValueScales{neon: g, turn: g.slice("scales"), line: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
+	}
+	f.turns()
+}
+
+// turns emits the loop over turns of up to 16 keys; from the second on, o holds
+// something.
+func (f *neonFewValuer) turns() {
+	f.Label("turn")
+	f.Op("MOVD", f.left, f.keys)
+	f.Op("CMP", fewKeys, f.keys)
+	f.Jump("BLE", "short")
+	f.Op("MOVD", fewKeys, f.keys)
+	f.Label("short")
+	f.prefetch.start()
+	f.scales.startTurn()
+	f.Load(f.Param("dv"), f.columns)
+	f.Op("MOVD", 0, f.column)
+	f.strip(neonFewStrip{"line", fewKeys, "FMOVQ"})
+	if f.widener.element == float32s {
+		f.strip(neonFewStrip{"four", neonLanes, "FMOVQ"})
+		f.strip(neonFewStrip{"single", 1, "FMOVS"})
+	}
+	f.Op("MOVD", 1, f.begun)
+	f.Op("SUBS", f.keys, f.left, f.left)
+	f.Jump("BEQ", "done")
+	f.Op("ADD", f.ldv.Shl(4), f.v, f.v)
+	f.Op("ADD", f.ldp.Shl(4), f.p, f.p)
+	f.prefetch.forward(f.ldv)
+	f.scales.nextTurn()
+	f.Jump("B", "turn")
+	f.Label("done")
+	f.Ret()
+}
+
+// A neonFewStrip is a number of columns that are done at once, and how a vector of
+// them is moved.
+type neonFewStrip struct {
+	name    string
+	columns int
+	move    string
+}
+
+// vectors is their number, of float32.
+func (s neonFewStrip) vectors() int { return max(1, s.columns/neonLanes) }
+
+// strip emits the loop over strips while there are columns for one, and in it the
+// loop over groups of queries.
+func (f *neonFewValuer) strip(s neonFewStrip) {
+	f.Label(s.name)
+	f.Op("SUBS", s.columns, f.columns, f.columns)
+	f.Jump("BLT", s.name+"end")
+	f.Op("MOVD", 0, f.lane)
+	f.Comment("A group of up to 4 queries.")
+	f.Label(s.name + "group")
+	f.Load(f.Param("n"), f.steps)
+	f.Op("SUB", f.lane, f.steps, f.steps)
+	for size := neonFew; size > 1; size-- {
+		f.Op("CMP", size, f.steps)
+		f.Jump("BGE", s.name+fewGroup(size))
+	}
+	for size := 1; size <= neonFew; size++ {
+		f.Scope(func() { f.group(s, size) })
+	}
+	f.Label(s.name + "next")
+	f.Load(f.Param("n"), f.steps)
+	f.Op("CMP", f.steps, f.lane)
+	f.Jump("BLT", s.name+"group")
+	f.Op("ADD", s.columns, f.column, f.column)
+	f.scales.nextLine()
+	f.Jump("B", s.name)
+	f.Label(s.name + "end")
+	f.Op("ADD", s.columns, f.columns, f.columns)
+}
+
+// group emits the keys of a turn for a strip and a number of queries, from lane
+// on.
+func (f *neonFewValuer) group(s neonFewStrip, size int) {
+	name := s.name + fewGroup(size)
+	f.Comment("%d queries.", size)
+	if size > 1 {
+		f.Label(name)
+	}
+	acc := make([][]a64.Vec, size)
+	for i := range acc {
+		acc[i] = f.Vecs(s.vectors())
+		for _, x := range acc[i] {
+			f.zero(x)
+		}
+	}
+	f.Jump("CBZ", name+"zero", f.begun)
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(s.move, m, x) })
+	f.Label(name + "zero")
+	f.Op("ADD", f.column.Shl(f.widener.element.shift()), f.v, f.vj)
+	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
+	f.scales.startGroup()
+	f.Op("MOVD", f.keys, f.steps)
+	turn := f.widener.groups() // a line of memory
+	f.loop(name+"turn", turn, func() {
+		if s.name == "line" {
+			f.prefetch.step(name + "ahead")
+		}
+		for range turn {
+			f.step(s, acc)
+		}
+	})
+	if turn > 1 {
+		f.loop(name+"step", 1, func() { f.step(s, acc) })
+	}
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(s.move, x, m) })
+	f.Op("ADD", size, f.lane, f.lane)
+	f.Jump("B", s.name+"next")
+}
+
+// loop emits a loop over so many steps at a time, and leaves those that are left.
+func (f *neonFewValuer) loop(name string, steps int, body func()) {
+	f.Op("SUBS", steps, f.steps, f.steps)
+	f.Jump("BLT", name+"end")
+	f.Align(32)
+	f.Label(name)
+	body()
+	f.Op("SUBS", steps, f.steps, f.steps)
+	f.Jump("BGE", name)
+	f.Label(name + "end")
+	f.Op("ADD", steps, f.steps, f.steps)
+}
+
+// step emits the products of a key.
+func (f *neonFewValuer) step(s neonFewStrip, acc [][]a64.Vec) {
+	f.Scope(func() {
+		groups := f.widener.groups()
+		v, wide, half, p, scale := f.Vecs(s.vectors()/groups), f.Vecs(s.vectors()), f.Vec(), f.Vec(), f.Vec()
+		for i := range v {
+			f.Op(s.move, a64.At(f.vj, i*neonBytes), v[i])
+		}
+		f.load(a64.At(f.pj, 0), p)
+		f.scales.load(scale)
+		f.Op("ADD", f.ldv, f.vj, f.vj)
+		f.Op("ADD", f.ldp, f.pj, f.pj)
+		f.widener.prepare(v...)
+		for x := range wide {
+			wide[x] = f.widener.widen(v[x/groups], x%groups, half, wide[x], scale)
+		}
+		for i := range acc {
+			for x := range wide {
+				f.FMLALane(acc[i][x], wide[x], p.S(i))
+			}
+		}
+	})
+}
+
+// eachRow calls do for every accumulator and its place in o.
+func (f *neonFewValuer) eachRow(acc [][]a64.Vec, do func(x a64.Vec, m a64.Mem)) {
+	row, ldo := f.vj, f.pj
+	f.Load(f.Param("ldo"), ldo)
+	f.Op("MUL", ldo, f.lane, row)
+	f.Op("ADD", f.column, row, row)
+	f.Load(f.Base("o"), f.steps)
+	f.Op("ADD", row.Shl(2), f.steps, row)
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, a64.At(row, x*neonBytes))
+		}
+		if i+1 < len(acc) {
+			f.Op("ADD", ldo.Shl(2), row, row)
+		}
+	}
+}
