@@ -31697,13 +31697,13 @@ linegroup1ahead:
 	FMOVQ 16(R6), F5
 	FMOVQ 32(R6), F6
 	FMOVQ 48(R6), F7
-	FMOVQ (R7), F13
+	FMOVQ (R7), F14
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f8d1080 // fmla v0.4s, v4.4s, v13.s[0]
-	WORD $0x4f8d10a1 // fmla v1.4s, v5.4s, v13.s[0]
-	WORD $0x4f8d10c2 // fmla v2.4s, v6.4s, v13.s[0]
-	WORD $0x4f8d10e3 // fmla v3.4s, v7.4s, v13.s[0]
+	WORD $0x4f8e1080 // fmla v0.4s, v4.4s, v14.s[0]
+	WORD $0x4f8e10a1 // fmla v1.4s, v5.4s, v14.s[0]
+	WORD $0x4f8e10c2 // fmla v2.4s, v6.4s, v14.s[0]
+	WORD $0x4f8e10e3 // fmla v3.4s, v7.4s, v14.s[0]
 	SUBS $1, R8, R8
 	BGE linegroup1turn
 
@@ -31771,17 +31771,17 @@ linegroup2ahead:
 	FMOVQ 16(R6), F9
 	FMOVQ 32(R6), F10
 	FMOVQ 48(R6), F11
-	FMOVQ (R7), F17
+	FMOVQ (R7), F18
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f911100 // fmla v0.4s, v8.4s, v17.s[0]
-	WORD $0x4f911121 // fmla v1.4s, v9.4s, v17.s[0]
-	WORD $0x4f911142 // fmla v2.4s, v10.4s, v17.s[0]
-	WORD $0x4f911163 // fmla v3.4s, v11.4s, v17.s[0]
-	WORD $0x4fb11104 // fmla v4.4s, v8.4s, v17.s[1]
-	WORD $0x4fb11125 // fmla v5.4s, v9.4s, v17.s[1]
-	WORD $0x4fb11146 // fmla v6.4s, v10.4s, v17.s[1]
-	WORD $0x4fb11167 // fmla v7.4s, v11.4s, v17.s[1]
+	WORD $0x4f921100 // fmla v0.4s, v8.4s, v18.s[0]
+	WORD $0x4f921121 // fmla v1.4s, v9.4s, v18.s[0]
+	WORD $0x4f921142 // fmla v2.4s, v10.4s, v18.s[0]
+	WORD $0x4f921163 // fmla v3.4s, v11.4s, v18.s[0]
+	WORD $0x4fb21104 // fmla v4.4s, v8.4s, v18.s[1]
+	WORD $0x4fb21125 // fmla v5.4s, v9.4s, v18.s[1]
+	WORD $0x4fb21146 // fmla v6.4s, v10.4s, v18.s[1]
+	WORD $0x4fb21167 // fmla v7.4s, v11.4s, v18.s[1]
 	SUBS $1, R8, R8
 	BGE linegroup2turn
 
@@ -31863,21 +31863,21 @@ linegroup3ahead:
 	FMOVQ 16(R6), F13
 	FMOVQ 32(R6), F14
 	FMOVQ 48(R6), F15
-	FMOVQ (R7), F21
+	FMOVQ (R7), F22
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f951180 // fmla v0.4s, v12.4s, v21.s[0]
-	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
-	WORD $0x4f9511c2 // fmla v2.4s, v14.4s, v21.s[0]
-	WORD $0x4f9511e3 // fmla v3.4s, v15.4s, v21.s[0]
-	WORD $0x4fb51184 // fmla v4.4s, v12.4s, v21.s[1]
-	WORD $0x4fb511a5 // fmla v5.4s, v13.4s, v21.s[1]
-	WORD $0x4fb511c6 // fmla v6.4s, v14.4s, v21.s[1]
-	WORD $0x4fb511e7 // fmla v7.4s, v15.4s, v21.s[1]
-	WORD $0x4f951988 // fmla v8.4s, v12.4s, v21.s[2]
-	WORD $0x4f9519a9 // fmla v9.4s, v13.4s, v21.s[2]
-	WORD $0x4f9519ca // fmla v10.4s, v14.4s, v21.s[2]
-	WORD $0x4f9519eb // fmla v11.4s, v15.4s, v21.s[2]
+	WORD $0x4f961180 // fmla v0.4s, v12.4s, v22.s[0]
+	WORD $0x4f9611a1 // fmla v1.4s, v13.4s, v22.s[0]
+	WORD $0x4f9611c2 // fmla v2.4s, v14.4s, v22.s[0]
+	WORD $0x4f9611e3 // fmla v3.4s, v15.4s, v22.s[0]
+	WORD $0x4fb61184 // fmla v4.4s, v12.4s, v22.s[1]
+	WORD $0x4fb611a5 // fmla v5.4s, v13.4s, v22.s[1]
+	WORD $0x4fb611c6 // fmla v6.4s, v14.4s, v22.s[1]
+	WORD $0x4fb611e7 // fmla v7.4s, v15.4s, v22.s[1]
+	WORD $0x4f961988 // fmla v8.4s, v12.4s, v22.s[2]
+	WORD $0x4f9619a9 // fmla v9.4s, v13.4s, v22.s[2]
+	WORD $0x4f9619ca // fmla v10.4s, v14.4s, v22.s[2]
+	WORD $0x4f9619eb // fmla v11.4s, v15.4s, v22.s[2]
 	SUBS $1, R8, R8
 	BGE linegroup3turn
 
@@ -31973,25 +31973,25 @@ linegroup4ahead:
 	FMOVQ 16(R6), F17
 	FMOVQ 32(R6), F18
 	FMOVQ 48(R6), F19
-	FMOVQ (R7), F25
+	FMOVQ (R7), F26
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f991200 // fmla v0.4s, v16.4s, v25.s[0]
-	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
-	WORD $0x4f991242 // fmla v2.4s, v18.4s, v25.s[0]
-	WORD $0x4f991263 // fmla v3.4s, v19.4s, v25.s[0]
-	WORD $0x4fb91204 // fmla v4.4s, v16.4s, v25.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fb91246 // fmla v6.4s, v18.4s, v25.s[1]
-	WORD $0x4fb91267 // fmla v7.4s, v19.4s, v25.s[1]
-	WORD $0x4f991a08 // fmla v8.4s, v16.4s, v25.s[2]
-	WORD $0x4f991a29 // fmla v9.4s, v17.4s, v25.s[2]
-	WORD $0x4f991a4a // fmla v10.4s, v18.4s, v25.s[2]
-	WORD $0x4f991a6b // fmla v11.4s, v19.4s, v25.s[2]
-	WORD $0x4fb91a0c // fmla v12.4s, v16.4s, v25.s[3]
-	WORD $0x4fb91a2d // fmla v13.4s, v17.4s, v25.s[3]
-	WORD $0x4fb91a4e // fmla v14.4s, v18.4s, v25.s[3]
-	WORD $0x4fb91a6f // fmla v15.4s, v19.4s, v25.s[3]
+	WORD $0x4f9a1200 // fmla v0.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a1221 // fmla v1.4s, v17.4s, v26.s[0]
+	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1263 // fmla v3.4s, v19.4s, v26.s[0]
+	WORD $0x4fba1204 // fmla v4.4s, v16.4s, v26.s[1]
+	WORD $0x4fba1225 // fmla v5.4s, v17.4s, v26.s[1]
+	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
+	WORD $0x4fba1267 // fmla v7.4s, v19.4s, v26.s[1]
+	WORD $0x4f9a1a08 // fmla v8.4s, v16.4s, v26.s[2]
+	WORD $0x4f9a1a29 // fmla v9.4s, v17.4s, v26.s[2]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	WORD $0x4f9a1a6b // fmla v11.4s, v19.4s, v26.s[2]
+	WORD $0x4fba1a0c // fmla v12.4s, v16.4s, v26.s[3]
+	WORD $0x4fba1a2d // fmla v13.4s, v17.4s, v26.s[3]
+	WORD $0x4fba1a4e // fmla v14.4s, v18.4s, v26.s[3]
+	WORD $0x4fba1a6f // fmla v15.4s, v19.4s, v26.s[3]
 	SUBS $1, R8, R8
 	BGE linegroup4turn
 
@@ -32070,10 +32070,10 @@ fourgroup1zero:
 
 fourgroup1turn:
 	FMOVQ (R6), F1
-	FMOVQ (R7), F4
+	FMOVQ (R7), F5
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f841020 // fmla v0.4s, v1.4s, v4.s[0]
+	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
 	SUBS $1, R8, R8
 	BGE fourgroup1turn
 
@@ -32112,11 +32112,11 @@ fourgroup2zero:
 
 fourgroup2turn:
 	FMOVQ (R6), F2
-	FMOVQ (R7), F5
+	FMOVQ (R7), F6
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f851040 // fmla v0.4s, v2.4s, v5.s[0]
-	WORD $0x4fa51041 // fmla v1.4s, v2.4s, v5.s[1]
+	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
+	WORD $0x4fa61041 // fmla v1.4s, v2.4s, v6.s[1]
 	SUBS $1, R8, R8
 	BGE fourgroup2turn
 
@@ -32160,12 +32160,12 @@ fourgroup3zero:
 
 fourgroup3turn:
 	FMOVQ (R6), F3
-	FMOVQ (R7), F6
+	FMOVQ (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
-	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4fa71061 // fmla v1.4s, v3.4s, v7.s[1]
+	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
 	SUBS $1, R8, R8
 	BGE fourgroup3turn
 
@@ -32214,13 +32214,13 @@ fourgroup4zero:
 
 fourgroup4turn:
 	FMOVQ (R6), F4
-	FMOVQ (R7), F7
+	FMOVQ (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f871080 // fmla v0.4s, v4.4s, v7.s[0]
-	WORD $0x4fa71081 // fmla v1.4s, v4.4s, v7.s[1]
-	WORD $0x4f871882 // fmla v2.4s, v4.4s, v7.s[2]
-	WORD $0x4fa71883 // fmla v3.4s, v4.4s, v7.s[3]
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
+	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
+	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
 	SUBS $1, R8, R8
 	BGE fourgroup4turn
 
@@ -32287,10 +32287,10 @@ singlegroup1zero:
 
 singlegroup1turn:
 	FMOVS (R6), F1
-	FMOVQ (R7), F4
+	FMOVQ (R7), F5
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f841020 // fmla v0.4s, v1.4s, v4.s[0]
+	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
 	SUBS $1, R8, R8
 	BGE singlegroup1turn
 
@@ -32329,11 +32329,11 @@ singlegroup2zero:
 
 singlegroup2turn:
 	FMOVS (R6), F2
-	FMOVQ (R7), F5
+	FMOVQ (R7), F6
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f851040 // fmla v0.4s, v2.4s, v5.s[0]
-	WORD $0x4fa51041 // fmla v1.4s, v2.4s, v5.s[1]
+	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
+	WORD $0x4fa61041 // fmla v1.4s, v2.4s, v6.s[1]
 	SUBS $1, R8, R8
 	BGE singlegroup2turn
 
@@ -32377,12 +32377,12 @@ singlegroup3zero:
 
 singlegroup3turn:
 	FMOVS (R6), F3
-	FMOVQ (R7), F6
+	FMOVQ (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
-	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
-	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4fa71061 // fmla v1.4s, v3.4s, v7.s[1]
+	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
 	SUBS $1, R8, R8
 	BGE singlegroup3turn
 
@@ -32431,13 +32431,13 @@ singlegroup4zero:
 
 singlegroup4turn:
 	FMOVS (R6), F4
-	FMOVQ (R7), F7
+	FMOVQ (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
-	WORD $0x4f871080 // fmla v0.4s, v4.4s, v7.s[0]
-	WORD $0x4fa71081 // fmla v1.4s, v4.4s, v7.s[1]
-	WORD $0x4f871882 // fmla v2.4s, v4.4s, v7.s[2]
-	WORD $0x4fa71883 // fmla v3.4s, v4.4s, v7.s[3]
+	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
+	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
+	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
+	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
 	SUBS $1, R8, R8
 	BGE singlegroup4turn
 
@@ -34062,6 +34062,9 @@ short:
 	MOVD R20, R15
 	MOVD dv+112(FP), R11
 	MOVD $0, R10
+	MOVD n+96(FP), R8
+	CMP $4, R8
+	BGT half
 
 line:
 	SUBS $16, R11, R11
@@ -34117,30 +34120,30 @@ linegroup1turn:
 linegroup1ahead:
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F11
+	FMOVQ (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
 	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
-	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F11
+	FMOVQ (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
 	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
-	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
 	SUBS $2, R8, R8
 	BGE linegroup1turn
 
@@ -34153,17 +34156,17 @@ linegroup1turnend:
 linegroup1step:
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F11
+	FMOVQ (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
 	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f8b10c0 // fmla v0.4s, v6.4s, v11.s[0]
-	WORD $0x4f8b10e1 // fmla v1.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1102 // fmla v2.4s, v8.4s, v11.s[0]
-	WORD $0x4f8b1123 // fmla v3.4s, v9.4s, v11.s[0]
+	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
+	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
+	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
 	SUBS $1, R8, R8
 	BGE linegroup1step
 
@@ -34229,38 +34232,38 @@ linegroup2turn:
 linegroup2ahead:
 	FMOVQ (R6), F8
 	FMOVQ 16(R6), F9
-	FMOVQ (R7), F15
+	FMOVQ (R7), F16
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
 	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
-	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
-	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
-	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
 	FMOVQ (R6), F8
 	FMOVQ 16(R6), F9
-	FMOVQ (R7), F15
+	FMOVQ (R7), F16
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
 	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
-	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
-	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
-	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
 	SUBS $2, R8, R8
 	BGE linegroup2turn
 
@@ -34273,21 +34276,21 @@ linegroup2turnend:
 linegroup2step:
 	FMOVQ (R6), F8
 	FMOVQ 16(R6), F9
-	FMOVQ (R7), F15
+	FMOVQ (R7), F16
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
 	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f8f1140 // fmla v0.4s, v10.4s, v15.s[0]
-	WORD $0x4f8f1161 // fmla v1.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1182 // fmla v2.4s, v12.4s, v15.s[0]
-	WORD $0x4f8f11a3 // fmla v3.4s, v13.4s, v15.s[0]
-	WORD $0x4faf1144 // fmla v4.4s, v10.4s, v15.s[1]
-	WORD $0x4faf1165 // fmla v5.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1186 // fmla v6.4s, v12.4s, v15.s[1]
-	WORD $0x4faf11a7 // fmla v7.4s, v13.4s, v15.s[1]
+	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
+	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
+	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
+	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
+	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
 	SUBS $1, R8, R8
 	BGE linegroup2step
 
@@ -34367,46 +34370,46 @@ linegroup3turn:
 linegroup3ahead:
 	FMOVQ (R6), F12
 	FMOVQ 16(R6), F13
-	FMOVQ (R7), F19
+	FMOVQ (R7), F20
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
 	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
-	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
-	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
-	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
 	FMOVQ (R6), F12
 	FMOVQ 16(R6), F13
-	FMOVQ (R7), F19
+	FMOVQ (R7), F20
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
 	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
-	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
-	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
-	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
 	SUBS $2, R8, R8
 	BGE linegroup3turn
 
@@ -34419,25 +34422,25 @@ linegroup3turnend:
 linegroup3step:
 	FMOVQ (R6), F12
 	FMOVQ 16(R6), F13
-	FMOVQ (R7), F19
+	FMOVQ (R7), F20
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
 	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9311c0 // fmla v0.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311e1 // fmla v1.4s, v15.4s, v19.s[0]
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	WORD $0x4f931223 // fmla v3.4s, v17.4s, v19.s[0]
-	WORD $0x4fb311c4 // fmla v4.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311e5 // fmla v5.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31206 // fmla v6.4s, v16.4s, v19.s[1]
-	WORD $0x4fb31227 // fmla v7.4s, v17.4s, v19.s[1]
-	WORD $0x4f9319c8 // fmla v8.4s, v14.4s, v19.s[2]
-	WORD $0x4f9319e9 // fmla v9.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4f931a2b // fmla v11.4s, v17.4s, v19.s[2]
+	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
+	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
+	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
+	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
+	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
+	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
+	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
+	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
+	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
 	SUBS $1, R8, R8
 	BGE linegroup3step
 
@@ -34531,54 +34534,54 @@ linegroup4turn:
 linegroup4ahead:
 	FMOVQ (R6), F16
 	FMOVQ 16(R6), F17
-	FMOVQ (R7), F23
+	FMOVQ (R7), F24
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
-	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
-	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
-	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81244 // fmla v4.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
 	FMOVQ (R6), F16
 	FMOVQ 16(R6), F17
-	FMOVQ (R7), F23
+	FMOVQ (R7), F24
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
-	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
-	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
-	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81244 // fmla v4.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
 	SUBS $2, R8, R8
 	BGE linegroup4turn
 
@@ -34591,29 +34594,29 @@ linegroup4turnend:
 linegroup4step:
 	FMOVQ (R6), F16
 	FMOVQ 16(R6), F17
-	FMOVQ (R7), F23
+	FMOVQ (R7), F24
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f971240 // fmla v0.4s, v18.4s, v23.s[0]
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
-	WORD $0x4f971282 // fmla v2.4s, v20.4s, v23.s[0]
-	WORD $0x4f9712a3 // fmla v3.4s, v21.4s, v23.s[0]
-	WORD $0x4fb71244 // fmla v4.4s, v18.4s, v23.s[1]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4fb71286 // fmla v6.4s, v20.4s, v23.s[1]
-	WORD $0x4fb712a7 // fmla v7.4s, v21.4s, v23.s[1]
-	WORD $0x4f971a48 // fmla v8.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
-	WORD $0x4f971a8a // fmla v10.4s, v20.4s, v23.s[2]
-	WORD $0x4f971aab // fmla v11.4s, v21.4s, v23.s[2]
-	WORD $0x4fb71a4c // fmla v12.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a6d // fmla v13.4s, v19.4s, v23.s[3]
-	WORD $0x4fb71a8e // fmla v14.4s, v20.4s, v23.s[3]
-	WORD $0x4fb71aaf // fmla v15.4s, v21.4s, v23.s[3]
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81244 // fmla v4.4s, v18.4s, v24.s[1]
+	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
+	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
+	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
+	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
 	SUBS $1, R8, R8
 	BGE linegroup4step
 
@@ -34655,6 +34658,1347 @@ linenext:
 
 lineend:
 	ADD $16, R11, R11
+
+half:
+	SUBS $8, R11, R11
+	BLT halfend
+	MOVD $0, R12
+
+	// A group of up to 8 queries.
+halfgroup:
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $8, R8
+	BGE halfgroup8
+	CMP $7, R8
+	BGE halfgroup7
+	CMP $6, R8
+	BGE halfgroup6
+	CMP $5, R8
+	BGE halfgroup5
+	CMP $4, R8
+	BGE halfgroup4
+	CMP $3, R8
+	BGE halfgroup3
+	CMP $2, R8
+	BGE halfgroup2
+
+	// 1 queries.
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	CBZ R5, halfgroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+
+halfgroup1zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup1turnend
+	PCALIGN $32
+
+halfgroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup1ahead:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
+	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
+	FMOVQ (R6), F2
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
+	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
+	FMOVQ (R6), F2
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
+	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
+	FMOVQ (R6), F2
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
+	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
+	SUBS $4, R8, R8
+	BGE halfgroup1turn
+
+halfgroup1turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup1stepend
+	PCALIGN $32
+
+halfgroup1step:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F7
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
+	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
+	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
+	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup1step
+
+halfgroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD $1, R12, R12
+	B halfnext
+
+	// 2 queries.
+halfgroup2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	CBZ R5, halfgroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+
+halfgroup2zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup2turnend
+	PCALIGN $32
+
+halfgroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup2ahead:
+	FMOVQ (R6), F4
+	FMOVQ (R7), F9
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
+	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
+	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
+	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
+	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
+	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
+	FMOVQ (R6), F4
+	FMOVQ (R7), F9
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
+	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
+	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
+	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
+	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
+	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
+	FMOVQ (R6), F4
+	FMOVQ (R7), F9
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
+	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
+	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
+	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
+	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
+	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
+	FMOVQ (R6), F4
+	FMOVQ (R7), F9
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
+	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
+	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
+	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
+	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
+	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
+	SUBS $4, R8, R8
+	BGE halfgroup2turn
+
+halfgroup2turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup2stepend
+	PCALIGN $32
+
+halfgroup2step:
+	FMOVQ (R6), F4
+	FMOVQ (R7), F9
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
+	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
+	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
+	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
+	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
+	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup2step
+
+halfgroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD $2, R12, R12
+	B halfnext
+
+	// 3 queries.
+halfgroup3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	CBZ R5, halfgroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+
+halfgroup3zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup3turnend
+	PCALIGN $32
+
+halfgroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup3ahead:
+	FMOVQ (R6), F6
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
+	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
+	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
+	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
+	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
+	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
+	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
+	FMOVQ (R6), F6
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
+	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
+	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
+	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
+	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
+	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
+	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
+	FMOVQ (R6), F6
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
+	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
+	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
+	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
+	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
+	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
+	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
+	FMOVQ (R6), F6
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
+	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
+	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
+	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
+	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
+	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
+	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
+	SUBS $4, R8, R8
+	BGE halfgroup3turn
+
+halfgroup3turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup3stepend
+	PCALIGN $32
+
+halfgroup3step:
+	FMOVQ (R6), F6
+	FMOVQ (R7), F11
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
+	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
+	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
+	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
+	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
+	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
+	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
+	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup3step
+
+halfgroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD $3, R12, R12
+	B halfnext
+
+	// 4 queries.
+halfgroup4:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	CBZ R5, halfgroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F6
+	FMOVQ 16(R6), F7
+
+halfgroup4zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup4turnend
+	PCALIGN $32
+
+halfgroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup4ahead:
+	FMOVQ (R6), F8
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
+	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
+	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
+	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
+	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
+	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
+	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
+	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
+	FMOVQ (R6), F8
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
+	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
+	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
+	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
+	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
+	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
+	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
+	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
+	FMOVQ (R6), F8
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
+	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
+	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
+	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
+	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
+	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
+	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
+	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
+	FMOVQ (R6), F8
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
+	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
+	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
+	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
+	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
+	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
+	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
+	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
+	SUBS $4, R8, R8
+	BGE halfgroup4turn
+
+halfgroup4turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup4stepend
+	PCALIGN $32
+
+halfgroup4step:
+	FMOVQ (R6), F8
+	FMOVQ (R7), F13
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
+	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
+	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
+	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
+	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
+	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
+	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
+	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
+	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup4step
+
+halfgroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F6, (R6)
+	FMOVQ F7, 16(R6)
+	ADD $4, R12, R12
+	B halfnext
+
+	// 5 queries.
+halfgroup5:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	CBZ R5, halfgroup5zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F6
+	FMOVQ 16(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+
+halfgroup5zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup5turnend
+	PCALIGN $32
+
+halfgroup5turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup5ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup5ahead:
+	FMOVQ (R6), F10
+	FMOVQ (R7), F15
+	FMOVQ 16(R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
+	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
+	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
+	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
+	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
+	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
+	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
+	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
+	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
+	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
+	FMOVQ (R6), F10
+	FMOVQ (R7), F15
+	FMOVQ 16(R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
+	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
+	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
+	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
+	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
+	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
+	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
+	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
+	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
+	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
+	FMOVQ (R6), F10
+	FMOVQ (R7), F15
+	FMOVQ 16(R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
+	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
+	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
+	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
+	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
+	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
+	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
+	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
+	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
+	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
+	FMOVQ (R6), F10
+	FMOVQ (R7), F15
+	FMOVQ 16(R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
+	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
+	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
+	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
+	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
+	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
+	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
+	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
+	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
+	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
+	SUBS $4, R8, R8
+	BGE halfgroup5turn
+
+halfgroup5turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup5stepend
+	PCALIGN $32
+
+halfgroup5step:
+	FMOVQ (R6), F10
+	FMOVQ (R7), F15
+	FMOVQ 16(R7), F16
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
+	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
+	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
+	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
+	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
+	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
+	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
+	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
+	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
+	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
+	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
+	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup5step
+
+halfgroup5stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F6, (R6)
+	FMOVQ F7, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	ADD $5, R12, R12
+	B halfnext
+
+	// 6 queries.
+halfgroup6:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	CBZ R5, halfgroup6zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F6
+	FMOVQ 16(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+
+halfgroup6zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup6turnend
+	PCALIGN $32
+
+halfgroup6turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup6ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup6ahead:
+	FMOVQ (R6), F12
+	FMOVQ (R7), F17
+	FMOVQ 16(R7), F18
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
+	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
+	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
+	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
+	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
+	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
+	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
+	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
+	FMOVQ (R6), F12
+	FMOVQ (R7), F17
+	FMOVQ 16(R7), F18
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
+	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
+	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
+	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
+	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
+	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
+	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
+	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
+	FMOVQ (R6), F12
+	FMOVQ (R7), F17
+	FMOVQ 16(R7), F18
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
+	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
+	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
+	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
+	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
+	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
+	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
+	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
+	FMOVQ (R6), F12
+	FMOVQ (R7), F17
+	FMOVQ 16(R7), F18
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
+	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
+	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
+	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
+	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
+	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
+	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
+	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
+	SUBS $4, R8, R8
+	BGE halfgroup6turn
+
+halfgroup6turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup6stepend
+	PCALIGN $32
+
+halfgroup6step:
+	FMOVQ (R6), F12
+	FMOVQ (R7), F17
+	FMOVQ 16(R7), F18
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
+	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
+	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
+	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
+	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
+	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
+	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
+	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup6step
+
+halfgroup6stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F6, (R6)
+	FMOVQ F7, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F10, (R6)
+	FMOVQ F11, 16(R6)
+	ADD $6, R12, R12
+	B halfnext
+
+	// 7 queries.
+halfgroup7:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	CBZ R5, halfgroup7zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F6
+	FMOVQ 16(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+
+halfgroup7zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup7turnend
+	PCALIGN $32
+
+halfgroup7turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup7ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup7ahead:
+	FMOVQ (R6), F14
+	FMOVQ (R7), F19
+	FMOVQ 16(R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
+	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
+	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
+	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
+	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
+	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
+	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
+	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
+	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
+	FMOVQ (R6), F14
+	FMOVQ (R7), F19
+	FMOVQ 16(R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
+	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
+	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
+	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
+	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
+	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
+	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
+	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
+	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
+	FMOVQ (R6), F14
+	FMOVQ (R7), F19
+	FMOVQ 16(R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
+	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
+	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
+	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
+	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
+	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
+	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
+	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
+	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
+	FMOVQ (R6), F14
+	FMOVQ (R7), F19
+	FMOVQ 16(R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
+	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
+	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
+	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
+	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
+	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
+	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
+	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
+	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
+	SUBS $4, R8, R8
+	BGE halfgroup7turn
+
+halfgroup7turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup7stepend
+	PCALIGN $32
+
+halfgroup7step:
+	FMOVQ (R6), F14
+	FMOVQ (R7), F19
+	FMOVQ 16(R7), F20
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
+	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
+	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
+	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
+	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
+	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
+	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
+	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
+	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
+	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
+	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
+	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
+	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
+	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
+	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
+	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup7step
+
+halfgroup7stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F6, (R6)
+	FMOVQ F7, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F10, (R6)
+	FMOVQ F11, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F12, (R6)
+	FMOVQ F13, 16(R6)
+	ADD $7, R12, R12
+	B halfnext
+
+	// 8 queries.
+halfgroup8:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	CBZ R5, halfgroup8zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F0
+	FMOVQ 16(R6), F1
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F2
+	FMOVQ 16(R6), F3
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F6
+	FMOVQ 16(R6), F7
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F8
+	FMOVQ 16(R6), F9
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F12
+	FMOVQ 16(R6), F13
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F14
+	FMOVQ 16(R6), F15
+
+halfgroup8zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup8turnend
+	PCALIGN $32
+
+halfgroup8turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup8ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup8ahead:
+	FMOVQ (R6), F16
+	FMOVQ (R7), F21
+	FMOVQ 16(R7), F22
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
+	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
+	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
+	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
+	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
+	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
+	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
+	FMOVQ (R6), F16
+	FMOVQ (R7), F21
+	FMOVQ 16(R7), F22
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
+	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
+	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
+	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
+	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
+	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
+	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
+	FMOVQ (R6), F16
+	FMOVQ (R7), F21
+	FMOVQ 16(R7), F22
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
+	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
+	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
+	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
+	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
+	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
+	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
+	FMOVQ (R6), F16
+	FMOVQ (R7), F21
+	FMOVQ 16(R7), F22
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
+	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
+	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
+	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
+	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
+	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
+	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
+	SUBS $4, R8, R8
+	BGE halfgroup8turn
+
+halfgroup8turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup8stepend
+	PCALIGN $32
+
+halfgroup8step:
+	FMOVQ (R6), F16
+	FMOVQ (R7), F21
+	FMOVQ 16(R7), F22
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
+	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
+	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
+	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
+	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
+	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
+	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
+	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
+	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup8step
+
+halfgroup8stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F0, (R6)
+	FMOVQ F1, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F2, (R6)
+	FMOVQ F3, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F4, (R6)
+	FMOVQ F5, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F6, (R6)
+	FMOVQ F7, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F8, (R6)
+	FMOVQ F9, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F10, (R6)
+	FMOVQ F11, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F12, (R6)
+	FMOVQ F13, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F14, (R6)
+	FMOVQ F15, 16(R6)
+	ADD $8, R12, R12
+	B halfnext
+
+halfnext:
+	MOVD n+96(FP), R8
+	CMP R8, R12
+	BLT halfgroup
+	ADD $8, R10, R10
+	B half
+
+halfend:
+	ADD $8, R11, R11
 	MOVD $1, R5
 	SUBS R9, R4, R4
 	BEQ done
@@ -36322,6 +37666,9 @@ short:
 	MOVD R20, R15
 	MOVD dv+112(FP), R11
 	MOVD $0, R10
+	MOVD n+96(FP), R8
+	CMP $4, R8
+	BGT half
 
 line:
 	SUBS $16, R11, R11
@@ -36377,30 +37724,30 @@ linegroup1turn:
 linegroup1ahead:
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F12
+	FMOVQ (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
 	VZIP2 V6.H8, V0.H8, V10.H8
-	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
-	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	WORD $0x4f8d10e1 // fmla v1.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F12
+	FMOVQ (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
 	VZIP2 V6.H8, V0.H8, V10.H8
-	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
-	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	WORD $0x4f8d10e1 // fmla v1.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
 	SUBS $2, R8, R8
 	BGE linegroup1turn
 
@@ -36413,17 +37760,17 @@ linegroup1turnend:
 linegroup1step:
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F12
+	FMOVQ (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
 	VZIP2 V6.H8, V0.H8, V10.H8
-	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
-	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	WORD $0x4f8d10e1 // fmla v1.4s, v7.4s, v13.s[0]
+	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
+	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
+	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
 	SUBS $1, R8, R8
 	BGE linegroup1step
 
@@ -36489,38 +37836,38 @@ linegroup2turn:
 linegroup2ahead:
 	FMOVQ (R6), F9
 	FMOVQ 16(R6), F10
-	FMOVQ (R7), F16
+	FMOVQ (R7), F17
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
 	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
+	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
 	FMOVQ (R6), F9
 	FMOVQ 16(R6), F10
-	FMOVQ (R7), F16
+	FMOVQ (R7), F17
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
 	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
+	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
 	SUBS $2, R8, R8
 	BGE linegroup2turn
 
@@ -36533,21 +37880,21 @@ linegroup2turnend:
 linegroup2step:
 	FMOVQ (R6), F9
 	FMOVQ 16(R6), F10
-	FMOVQ (R7), F16
+	FMOVQ (R7), F17
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
 	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c4 // fmla v4.4s, v14.4s, v16.s[0]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	WORD $0x4fb011c8 // fmla v8.4s, v14.4s, v16.s[1]
+	WORD $0x4f911161 // fmla v1.4s, v11.4s, v17.s[0]
+	WORD $0x4f911182 // fmla v2.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111a3 // fmla v3.4s, v13.4s, v17.s[0]
+	WORD $0x4f9111c4 // fmla v4.4s, v14.4s, v17.s[0]
+	WORD $0x4fb11165 // fmla v5.4s, v11.4s, v17.s[1]
+	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
+	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
+	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
 	SUBS $1, R8, R8
 	BGE linegroup2step
 
@@ -36627,46 +37974,46 @@ linegroup3turn:
 linegroup3ahead:
 	FMOVQ (R6), F13
 	FMOVQ 16(R6), F14
-	FMOVQ (R7), F20
+	FMOVQ (R7), F21
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
 	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
+	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
+	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
+	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
 	FMOVQ (R6), F13
 	FMOVQ 16(R6), F14
-	FMOVQ (R7), F20
+	FMOVQ (R7), F21
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
 	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
+	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
+	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
+	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
 	SUBS $2, R8, R8
 	BGE linegroup3turn
 
@@ -36679,25 +38026,25 @@ linegroup3turnend:
 linegroup3step:
 	FMOVQ (R6), F13
 	FMOVQ 16(R6), F14
-	FMOVQ (R7), F20
+	FMOVQ (R7), F21
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
 	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4fb41248 // fmla v8.4s, v18.4s, v20.s[1]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
+	WORD $0x4f9511e1 // fmla v1.4s, v15.4s, v21.s[0]
+	WORD $0x4f951202 // fmla v2.4s, v16.4s, v21.s[0]
+	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
+	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
+	WORD $0x4fb511e5 // fmla v5.4s, v15.4s, v21.s[1]
+	WORD $0x4fb51206 // fmla v6.4s, v16.4s, v21.s[1]
+	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
+	WORD $0x4fb51248 // fmla v8.4s, v18.4s, v21.s[1]
+	WORD $0x4f9519e9 // fmla v9.4s, v15.4s, v21.s[2]
+	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
 	SUBS $1, R8, R8
 	BGE linegroup3step
 
@@ -36791,54 +38138,54 @@ linegroup4turn:
 linegroup4ahead:
 	FMOVQ (R6), F17
 	FMOVQ 16(R6), F18
-	FMOVQ (R7), F24
+	FMOVQ (R7), F25
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
-	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
-	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
-	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
-	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
-	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
-	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c4 // fmla v4.4s, v22.4s, v25.s[0]
+	WORD $0x4fb91265 // fmla v5.4s, v19.4s, v25.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
+	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
+	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
 	FMOVQ (R6), F17
 	FMOVQ 16(R6), F18
-	FMOVQ (R7), F24
+	FMOVQ (R7), F25
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
-	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
-	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
-	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
-	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
-	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
-	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c4 // fmla v4.4s, v22.4s, v25.s[0]
+	WORD $0x4fb91265 // fmla v5.4s, v19.4s, v25.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
+	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
+	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
 	SUBS $2, R8, R8
 	BGE linegroup4turn
 
@@ -36851,29 +38198,29 @@ linegroup4turnend:
 linegroup4step:
 	FMOVQ (R6), F17
 	FMOVQ 16(R6), F18
-	FMOVQ (R7), F24
+	FMOVQ (R7), F25
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
-	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
-	WORD $0x4fb812c8 // fmla v8.4s, v22.4s, v24.s[1]
-	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
-	WORD $0x4f981acc // fmla v12.4s, v22.4s, v24.s[2]
-	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
-	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	WORD $0x4fb81ad0 // fmla v16.4s, v22.4s, v24.s[3]
+	WORD $0x4f991261 // fmla v1.4s, v19.4s, v25.s[0]
+	WORD $0x4f991282 // fmla v2.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
+	WORD $0x4f9912c4 // fmla v4.4s, v22.4s, v25.s[0]
+	WORD $0x4fb91265 // fmla v5.4s, v19.4s, v25.s[1]
+	WORD $0x4fb91286 // fmla v6.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
+	WORD $0x4fb912c8 // fmla v8.4s, v22.4s, v25.s[1]
+	WORD $0x4f991a69 // fmla v9.4s, v19.4s, v25.s[2]
+	WORD $0x4f991a8a // fmla v10.4s, v20.4s, v25.s[2]
+	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	WORD $0x4f991acc // fmla v12.4s, v22.4s, v25.s[2]
+	WORD $0x4fb91a6d // fmla v13.4s, v19.4s, v25.s[3]
+	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
 	SUBS $1, R8, R8
 	BGE linegroup4step
 
@@ -36915,6 +38262,1347 @@ linenext:
 
 lineend:
 	ADD $16, R11, R11
+
+half:
+	SUBS $8, R11, R11
+	BLT halfend
+	MOVD $0, R12
+
+	// A group of up to 8 queries.
+halfgroup:
+	MOVD n+96(FP), R8
+	SUB R12, R8, R8
+	CMP $8, R8
+	BGE halfgroup8
+	CMP $7, R8
+	BGE halfgroup7
+	CMP $6, R8
+	BGE halfgroup6
+	CMP $5, R8
+	BGE halfgroup5
+	CMP $4, R8
+	BGE halfgroup4
+	CMP $3, R8
+	BGE halfgroup3
+	CMP $2, R8
+	BGE halfgroup2
+
+	// 1 queries.
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	CBZ R5, halfgroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+
+halfgroup1zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup1turnend
+	PCALIGN $32
+
+halfgroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup1ahead:
+	FMOVQ (R6), F3
+	FMOVQ (R7), F8
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V3.H8, V0.H8, V4.H8
+	VZIP2 V3.H8, V0.H8, V5.H8
+	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	FMOVQ (R6), F3
+	FMOVQ (R7), F8
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V3.H8, V0.H8, V4.H8
+	VZIP2 V3.H8, V0.H8, V5.H8
+	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	FMOVQ (R6), F3
+	FMOVQ (R7), F8
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V3.H8, V0.H8, V4.H8
+	VZIP2 V3.H8, V0.H8, V5.H8
+	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	FMOVQ (R6), F3
+	FMOVQ (R7), F8
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V3.H8, V0.H8, V4.H8
+	VZIP2 V3.H8, V0.H8, V5.H8
+	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	SUBS $4, R8, R8
+	BGE halfgroup1turn
+
+halfgroup1turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup1stepend
+	PCALIGN $32
+
+halfgroup1step:
+	FMOVQ (R6), F3
+	FMOVQ (R7), F8
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V3.H8, V0.H8, V4.H8
+	VZIP2 V3.H8, V0.H8, V5.H8
+	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
+	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup1step
+
+halfgroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD $1, R12, R12
+	B halfnext
+
+	// 2 queries.
+halfgroup2:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	CBZ R5, halfgroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+
+halfgroup2zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup2turnend
+	PCALIGN $32
+
+halfgroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup2ahead:
+	FMOVQ (R6), F5
+	FMOVQ (R7), F10
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V6.H8
+	VZIP2 V5.H8, V0.H8, V7.H8
+	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
+	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
+	FMOVQ (R6), F5
+	FMOVQ (R7), F10
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V6.H8
+	VZIP2 V5.H8, V0.H8, V7.H8
+	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
+	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
+	FMOVQ (R6), F5
+	FMOVQ (R7), F10
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V6.H8
+	VZIP2 V5.H8, V0.H8, V7.H8
+	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
+	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
+	FMOVQ (R6), F5
+	FMOVQ (R7), F10
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V6.H8
+	VZIP2 V5.H8, V0.H8, V7.H8
+	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
+	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
+	SUBS $4, R8, R8
+	BGE halfgroup2turn
+
+halfgroup2turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup2stepend
+	PCALIGN $32
+
+halfgroup2step:
+	FMOVQ (R6), F5
+	FMOVQ (R7), F10
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V5.H8, V0.H8, V6.H8
+	VZIP2 V5.H8, V0.H8, V7.H8
+	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
+	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
+	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup2step
+
+halfgroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD $2, R12, R12
+	B halfnext
+
+	// 3 queries.
+halfgroup3:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	CBZ R5, halfgroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+
+halfgroup3zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup3turnend
+	PCALIGN $32
+
+halfgroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup3ahead:
+	FMOVQ (R6), F7
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V7.H8, V0.H8, V8.H8
+	VZIP2 V7.H8, V0.H8, V9.H8
+	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
+	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
+	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V7.H8, V0.H8, V8.H8
+	VZIP2 V7.H8, V0.H8, V9.H8
+	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
+	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
+	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V7.H8, V0.H8, V8.H8
+	VZIP2 V7.H8, V0.H8, V9.H8
+	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
+	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
+	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
+	FMOVQ (R6), F7
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V7.H8, V0.H8, V8.H8
+	VZIP2 V7.H8, V0.H8, V9.H8
+	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
+	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
+	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
+	SUBS $4, R8, R8
+	BGE halfgroup3turn
+
+halfgroup3turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup3stepend
+	PCALIGN $32
+
+halfgroup3step:
+	FMOVQ (R6), F7
+	FMOVQ (R7), F12
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V7.H8, V0.H8, V8.H8
+	VZIP2 V7.H8, V0.H8, V9.H8
+	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
+	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
+	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup3step
+
+halfgroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD $3, R12, R12
+	B halfnext
+
+	// 4 queries.
+halfgroup4:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	CBZ R5, halfgroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+
+halfgroup4zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup4turnend
+	PCALIGN $32
+
+halfgroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup4ahead:
+	FMOVQ (R6), F9
+	FMOVQ (R7), F14
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V10.H8
+	VZIP2 V9.H8, V0.H8, V11.H8
+	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
+	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
+	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
+	FMOVQ (R6), F9
+	FMOVQ (R7), F14
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V10.H8
+	VZIP2 V9.H8, V0.H8, V11.H8
+	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
+	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
+	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
+	FMOVQ (R6), F9
+	FMOVQ (R7), F14
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V10.H8
+	VZIP2 V9.H8, V0.H8, V11.H8
+	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
+	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
+	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
+	FMOVQ (R6), F9
+	FMOVQ (R7), F14
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V10.H8
+	VZIP2 V9.H8, V0.H8, V11.H8
+	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
+	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
+	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
+	SUBS $4, R8, R8
+	BGE halfgroup4turn
+
+halfgroup4turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup4stepend
+	PCALIGN $32
+
+halfgroup4step:
+	FMOVQ (R6), F9
+	FMOVQ (R7), F14
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V9.H8, V0.H8, V10.H8
+	VZIP2 V9.H8, V0.H8, V11.H8
+	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
+	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
+	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup4step
+
+halfgroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD $4, R12, R12
+	B halfnext
+
+	// 5 queries.
+halfgroup5:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	CBZ R5, halfgroup5zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+
+halfgroup5zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup5turnend
+	PCALIGN $32
+
+halfgroup5turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup5ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup5ahead:
+	FMOVQ (R6), F11
+	FMOVQ (R7), F16
+	FMOVQ 16(R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V11.H8, V0.H8, V12.H8
+	VZIP2 V11.H8, V0.H8, V13.H8
+	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F16
+	FMOVQ 16(R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V11.H8, V0.H8, V12.H8
+	VZIP2 V11.H8, V0.H8, V13.H8
+	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F16
+	FMOVQ 16(R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V11.H8, V0.H8, V12.H8
+	VZIP2 V11.H8, V0.H8, V13.H8
+	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
+	FMOVQ (R6), F11
+	FMOVQ (R7), F16
+	FMOVQ 16(R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V11.H8, V0.H8, V12.H8
+	VZIP2 V11.H8, V0.H8, V13.H8
+	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
+	SUBS $4, R8, R8
+	BGE halfgroup5turn
+
+halfgroup5turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup5stepend
+	PCALIGN $32
+
+halfgroup5step:
+	FMOVQ (R6), F11
+	FMOVQ (R7), F16
+	FMOVQ 16(R7), F17
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V11.H8, V0.H8, V12.H8
+	VZIP2 V11.H8, V0.H8, V13.H8
+	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
+	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
+	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
+	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup5step
+
+halfgroup5stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD $5, R12, R12
+	B halfnext
+
+	// 6 queries.
+halfgroup6:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	CBZ R5, halfgroup6zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+
+halfgroup6zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup6turnend
+	PCALIGN $32
+
+halfgroup6turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup6ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup6ahead:
+	FMOVQ (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V14.H8
+	VZIP2 V13.H8, V0.H8, V15.H8
+	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
+	FMOVQ (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V14.H8
+	VZIP2 V13.H8, V0.H8, V15.H8
+	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
+	FMOVQ (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V14.H8
+	VZIP2 V13.H8, V0.H8, V15.H8
+	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
+	FMOVQ (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V14.H8
+	VZIP2 V13.H8, V0.H8, V15.H8
+	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
+	SUBS $4, R8, R8
+	BGE halfgroup6turn
+
+halfgroup6turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup6stepend
+	PCALIGN $32
+
+halfgroup6step:
+	FMOVQ (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V13.H8, V0.H8, V14.H8
+	VZIP2 V13.H8, V0.H8, V15.H8
+	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
+	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup6step
+
+halfgroup6stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD $6, R12, R12
+	B halfnext
+
+	// 7 queries.
+halfgroup7:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	CBZ R5, halfgroup7zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+
+halfgroup7zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup7turnend
+	PCALIGN $32
+
+halfgroup7turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup7ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup7ahead:
+	FMOVQ (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V15.H8, V0.H8, V16.H8
+	VZIP2 V15.H8, V0.H8, V17.H8
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V15.H8, V0.H8, V16.H8
+	VZIP2 V15.H8, V0.H8, V17.H8
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V15.H8, V0.H8, V16.H8
+	VZIP2 V15.H8, V0.H8, V17.H8
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	FMOVQ (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V15.H8, V0.H8, V16.H8
+	VZIP2 V15.H8, V0.H8, V17.H8
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	SUBS $4, R8, R8
+	BGE halfgroup7turn
+
+halfgroup7turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup7stepend
+	PCALIGN $32
+
+halfgroup7step:
+	FMOVQ (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V15.H8, V0.H8, V16.H8
+	VZIP2 V15.H8, V0.H8, V17.H8
+	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
+	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup7step
+
+halfgroup7stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	ADD $7, R12, R12
+	B halfnext
+
+	// 8 queries.
+halfgroup8:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	CBZ R5, halfgroup8zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+
+halfgroup8zero:
+	ADD R10<<1, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R9, R8
+	SUBS $4, R8, R8
+	BLT halfgroup8turnend
+	PCALIGN $32
+
+halfgroup8turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup8ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup8ahead:
+	FMOVQ (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V18.H8
+	VZIP2 V17.H8, V0.H8, V19.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
+	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
+	FMOVQ (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V18.H8
+	VZIP2 V17.H8, V0.H8, V19.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
+	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
+	FMOVQ (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V18.H8
+	VZIP2 V17.H8, V0.H8, V19.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
+	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
+	FMOVQ (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V18.H8
+	VZIP2 V17.H8, V0.H8, V19.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
+	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
+	SUBS $4, R8, R8
+	BGE halfgroup8turn
+
+halfgroup8turnend:
+	ADD $4, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup8stepend
+	PCALIGN $32
+
+halfgroup8step:
+	FMOVQ (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VZIP1 V17.H8, V0.H8, V18.H8
+	VZIP2 V17.H8, V0.H8, V19.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
+	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
+	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup8step
+
+halfgroup8stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F1, (R6)
+	FMOVQ F2, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	ADD $8, R12, R12
+	B halfnext
+
+halfnext:
+	MOVD n+96(FP), R8
+	CMP R8, R12
+	BLT halfgroup
+	ADD $8, R10, R10
+	B half
+
+halfend:
+	ADD $8, R11, R11
 	MOVD $1, R5
 	SUBS R9, R4, R4
 	BEQ done
@@ -40128,6 +42816,9 @@ short:
 	MOVD group+96(FP), R25
 	MOVD dv+152(FP), R11
 	MOVD $0, R10
+	MOVD n+136(FP), R8
+	CMP $4, R8
+	BGT half
 
 line:
 	SUBS $16, R11, R11
@@ -40183,8 +42874,8 @@ linegroup1turn:
 
 linegroup1ahead:
 	FMOVQ (R6), F7
-	FMOVQ (R7), F13
-	VLD1R (R23), [V14.S4]
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40192,24 +42883,24 @@ linegroup1ahead:
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
 	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V9.H8
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	VZIP2 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V10.H8
 	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V11.H8
 	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
-	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F13
-	VLD1R (R23), [V14.S4]
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40217,24 +42908,24 @@ linegroup1ahead:
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
 	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V9.H8
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	VZIP2 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V10.H8
 	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V11.H8
 	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
-	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F13
-	VLD1R (R23), [V14.S4]
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40242,24 +42933,24 @@ linegroup1ahead:
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
 	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V9.H8
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	VZIP2 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V10.H8
 	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V11.H8
 	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
-	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F13
-	VLD1R (R23), [V14.S4]
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40267,21 +42958,21 @@ linegroup1ahead:
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
 	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V9.H8
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	VZIP2 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V10.H8
 	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V11.H8
 	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
-	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	SUBS $4, R8, R8
 	BGE linegroup1turn
 
@@ -40293,8 +42984,8 @@ linegroup1turnend:
 
 linegroup1step:
 	FMOVQ (R6), F7
-	FMOVQ (R7), F13
-	VLD1R (R23), [V14.S4]
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40302,21 +42993,21 @@ linegroup1step:
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
 	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V9.H8
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	VZIP2 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V10.H8
 	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	VZIP2 V1.H8, V12.H8, V11.H8
 	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4f8d1103 // fmla v3.4s, v8.4s, v13.s[0]
-	WORD $0x4f8d1124 // fmla v4.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1145 // fmla v5.4s, v10.4s, v13.s[0]
-	WORD $0x4f8d1166 // fmla v6.4s, v11.4s, v13.s[0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
+	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
+	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	SUBS $1, R8, R8
 	BGE linegroup1step
 
@@ -40382,8 +43073,8 @@ linegroup2turn:
 
 linegroup2ahead:
 	FMOVQ (R6), F11
-	FMOVQ (R7), F17
-	VLD1R (R23), [V18.S4]
+	FMOVQ (R7), F18
+	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40391,28 +43082,28 @@ linegroup2ahead:
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
 	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V13.H8
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	VZIP2 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V14.H8
 	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V15.H8
 	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
-	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
+	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
 	FMOVQ (R6), F11
-	FMOVQ (R7), F17
-	VLD1R (R23), [V18.S4]
+	FMOVQ (R7), F18
+	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40420,28 +43111,28 @@ linegroup2ahead:
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
 	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V13.H8
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	VZIP2 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V14.H8
 	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V15.H8
 	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
-	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
+	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
 	FMOVQ (R6), F11
-	FMOVQ (R7), F17
-	VLD1R (R23), [V18.S4]
+	FMOVQ (R7), F18
+	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40449,28 +43140,28 @@ linegroup2ahead:
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
 	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V13.H8
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	VZIP2 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V14.H8
 	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V15.H8
 	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
-	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
+	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
 	FMOVQ (R6), F11
-	FMOVQ (R7), F17
-	VLD1R (R23), [V18.S4]
+	FMOVQ (R7), F18
+	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40478,25 +43169,25 @@ linegroup2ahead:
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
 	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V13.H8
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	VZIP2 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V14.H8
 	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V15.H8
 	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
-	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
+	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
 	SUBS $4, R8, R8
 	BGE linegroup2turn
 
@@ -40508,8 +43199,8 @@ linegroup2turnend:
 
 linegroup2step:
 	FMOVQ (R6), F11
-	FMOVQ (R7), F17
-	VLD1R (R23), [V18.S4]
+	FMOVQ (R7), F18
+	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40517,25 +43208,25 @@ linegroup2step:
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
 	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V13.H8
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	VZIP2 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V14.H8
 	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	VZIP2 V1.H8, V16.H8, V15.H8
 	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
-	WORD $0x4f911183 // fmla v3.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111a4 // fmla v4.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c5 // fmla v5.4s, v14.4s, v17.s[0]
-	WORD $0x4f9111e6 // fmla v6.4s, v15.4s, v17.s[0]
-	WORD $0x4fb11187 // fmla v7.4s, v12.4s, v17.s[1]
-	WORD $0x4fb111a8 // fmla v8.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c9 // fmla v9.4s, v14.4s, v17.s[1]
-	WORD $0x4fb111ea // fmla v10.4s, v15.4s, v17.s[1]
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
+	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
+	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
+	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
+	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
+	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
 	SUBS $1, R8, R8
 	BGE linegroup2step
 
@@ -40615,8 +43306,8 @@ linegroup3turn:
 
 linegroup3ahead:
 	FMOVQ (R6), F15
-	FMOVQ (R7), F21
-	VLD1R (R23), [V22.S4]
+	FMOVQ (R7), F22
+	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40624,32 +43315,32 @@ linegroup3ahead:
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
 	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	VZIP2 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V18.H8
 	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
-	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
-	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
-	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
+	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
 	FMOVQ (R6), F15
-	FMOVQ (R7), F21
-	VLD1R (R23), [V22.S4]
+	FMOVQ (R7), F22
+	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40657,32 +43348,32 @@ linegroup3ahead:
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
 	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	VZIP2 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V18.H8
 	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
-	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
-	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
-	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
+	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
 	FMOVQ (R6), F15
-	FMOVQ (R7), F21
-	VLD1R (R23), [V22.S4]
+	FMOVQ (R7), F22
+	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40690,32 +43381,32 @@ linegroup3ahead:
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
 	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	VZIP2 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V18.H8
 	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
-	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
-	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
-	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
+	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
 	FMOVQ (R6), F15
-	FMOVQ (R7), F21
-	VLD1R (R23), [V22.S4]
+	FMOVQ (R7), F22
+	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40723,29 +43414,29 @@ linegroup3ahead:
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
 	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	VZIP2 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V18.H8
 	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
-	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
-	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
-	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
+	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
 	SUBS $4, R8, R8
 	BGE linegroup3turn
 
@@ -40757,8 +43448,8 @@ linegroup3turnend:
 
 linegroup3step:
 	FMOVQ (R6), F15
-	FMOVQ (R7), F21
-	VLD1R (R23), [V22.S4]
+	FMOVQ (R7), F22
+	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40766,29 +43457,29 @@ linegroup3step:
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
 	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	VZIP2 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V18.H8
 	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
 	VZIP2 V1.H8, V20.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e36de73 // fmul v19.4s, v19.4s, v22.4s
-	WORD $0x4f951203 // fmla v3.4s, v16.4s, v21.s[0]
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4f951245 // fmla v5.4s, v18.4s, v21.s[0]
-	WORD $0x4f951266 // fmla v6.4s, v19.4s, v21.s[0]
-	WORD $0x4fb51207 // fmla v7.4s, v16.4s, v21.s[1]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51249 // fmla v9.4s, v18.4s, v21.s[1]
-	WORD $0x4fb5126a // fmla v10.4s, v19.4s, v21.s[1]
-	WORD $0x4f951a0b // fmla v11.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f951a6e // fmla v14.4s, v19.4s, v21.s[2]
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
+	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
+	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
+	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
+	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
 	SUBS $1, R8, R8
 	BGE linegroup3step
 
@@ -40882,8 +43573,8 @@ linegroup4turn:
 
 linegroup4ahead:
 	FMOVQ (R6), F19
-	FMOVQ (R7), F25
-	VLD1R (R23), [V26.S4]
+	FMOVQ (R7), F26
+	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40891,36 +43582,36 @@ linegroup4ahead:
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
 	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
 	VZIP2 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V22.H8
 	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
-	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
-	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
-	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
+	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
+	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
+	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
+	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
+	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
 	FMOVQ (R6), F19
-	FMOVQ (R7), F25
-	VLD1R (R23), [V26.S4]
+	FMOVQ (R7), F26
+	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40928,36 +43619,36 @@ linegroup4ahead:
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
 	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
 	VZIP2 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V22.H8
 	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
-	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
-	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
-	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
+	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
+	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
+	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
+	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
+	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
 	FMOVQ (R6), F19
-	FMOVQ (R7), F25
-	VLD1R (R23), [V26.S4]
+	FMOVQ (R7), F26
+	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -40965,36 +43656,36 @@ linegroup4ahead:
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
 	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
 	VZIP2 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V22.H8
 	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
-	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
-	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
-	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
+	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
+	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
+	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
+	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
+	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
 	FMOVQ (R6), F19
-	FMOVQ (R7), F25
-	VLD1R (R23), [V26.S4]
+	FMOVQ (R7), F26
+	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -41002,33 +43693,33 @@ linegroup4ahead:
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
 	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
 	VZIP2 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V22.H8
 	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
-	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
-	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
-	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
+	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
+	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
+	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
+	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
+	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
 	SUBS $4, R8, R8
 	BGE linegroup4turn
 
@@ -41040,8 +43731,8 @@ linegroup4turnend:
 
 linegroup4step:
 	FMOVQ (R6), F19
-	FMOVQ (R7), F25
-	VLD1R (R23), [V26.S4]
+	FMOVQ (R7), F26
+	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
 	ADD R3, R7, R7
@@ -41049,33 +43740,33 @@ linegroup4step:
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
 	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
 	VZIP2 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V22.H8
 	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
 	VZIP2 V1.H8, V24.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e3adef7 // fmul v23.4s, v23.4s, v26.4s
-	WORD $0x4f991283 // fmla v3.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4f9912c5 // fmla v5.4s, v22.4s, v25.s[0]
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb91287 // fmla v7.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
-	WORD $0x4fb912c9 // fmla v9.4s, v22.4s, v25.s[1]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991a8b // fmla v11.4s, v20.4s, v25.s[2]
-	WORD $0x4f991aac // fmla v12.4s, v21.4s, v25.s[2]
-	WORD $0x4f991acd // fmla v13.4s, v22.4s, v25.s[2]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
-	WORD $0x4fb91a8f // fmla v15.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-	WORD $0x4fb91ad1 // fmla v17.4s, v22.4s, v25.s[3]
-	WORD $0x4fb91af2 // fmla v18.4s, v23.4s, v25.s[3]
+	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
+	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
+	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
+	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
+	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
+	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
+	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
+	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
+	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
+	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
+	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
+	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
 	SUBS $1, R8, R8
 	BGE linegroup4step
 
@@ -41121,6 +43812,2431 @@ linenext:
 
 lineend:
 	ADD $16, R11, R11
+
+half:
+	SUBS $8, R11, R11
+	BLT halfend
+	MOVD $0, R12
+
+	// A group of up to 8 queries.
+halfgroup:
+	MOVD n+136(FP), R8
+	SUB R12, R8, R8
+	CMP $8, R8
+	BGE halfgroup8
+	CMP $7, R8
+	BGE halfgroup7
+	CMP $6, R8
+	BGE halfgroup6
+	CMP $5, R8
+	BGE halfgroup5
+	CMP $4, R8
+	BGE halfgroup4
+	CMP $3, R8
+	BGE halfgroup3
+	CMP $2, R8
+	BGE halfgroup2
+
+	// 1 queries.
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	CBZ R5, halfgroup1zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+
+halfgroup1zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup1turnend
+	PCALIGN $32
+
+halfgroup1turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup1ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup1ahead:
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	SUBS $8, R8, R8
+	BGE halfgroup1turn
+
+halfgroup1turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup1stepend
+	PCALIGN $32
+
+halfgroup1step:
+	FMOVD (R6), F5
+	FMOVQ (R7), F10
+	VLD1R (R23), [V9.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V5.B16, V5.B16
+	VZIP1 V1.B16, V5.B16, V8.B16
+	VZIP1 V1.H8, V8.H8, V6.H8
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VZIP2 V1.H8, V8.H8, V7.H8
+	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
+	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup1step
+
+halfgroup1stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD $1, R12, R12
+	B halfnext
+
+	// 2 queries.
+halfgroup2:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	CBZ R5, halfgroup2zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+
+halfgroup2zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup2turnend
+	PCALIGN $32
+
+halfgroup2turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup2ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup2ahead:
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	SUBS $8, R8, R8
+	BGE halfgroup2turn
+
+halfgroup2turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup2stepend
+	PCALIGN $32
+
+halfgroup2step:
+	FMOVD (R6), F7
+	FMOVQ (R7), F12
+	VLD1R (R23), [V11.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V7.B16, V7.B16
+	VZIP1 V1.B16, V7.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V8.H8
+	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	VZIP2 V1.H8, V10.H8, V9.H8
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
+	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
+	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
+	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup2step
+
+halfgroup2stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD $2, R12, R12
+	B halfnext
+
+	// 3 queries.
+halfgroup3:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	CBZ R5, halfgroup3zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+
+halfgroup3zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup3turnend
+	PCALIGN $32
+
+halfgroup3turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup3ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup3ahead:
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	SUBS $8, R8, R8
+	BGE halfgroup3turn
+
+halfgroup3turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup3stepend
+	PCALIGN $32
+
+halfgroup3step:
+	FMOVD (R6), F9
+	FMOVQ (R7), F14
+	VLD1R (R23), [V13.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V9.B16, V9.B16
+	VZIP1 V1.B16, V9.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V10.H8
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	VZIP2 V1.H8, V12.H8, V11.H8
+	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
+	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
+	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
+	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
+	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
+	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup3step
+
+halfgroup3stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD $3, R12, R12
+	B halfnext
+
+	// 4 queries.
+halfgroup4:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	CBZ R5, halfgroup4zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+
+halfgroup4zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup4turnend
+	PCALIGN $32
+
+halfgroup4turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup4ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup4ahead:
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	SUBS $8, R8, R8
+	BGE halfgroup4turn
+
+halfgroup4turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup4stepend
+	PCALIGN $32
+
+halfgroup4step:
+	FMOVD (R6), F11
+	FMOVQ (R7), F16
+	VLD1R (R23), [V15.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V11.B16, V11.B16
+	VZIP1 V1.B16, V11.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V12.H8
+	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	VZIP2 V1.H8, V14.H8, V13.H8
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
+	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
+	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
+	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
+	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
+	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
+	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup4step
+
+halfgroup4stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD $4, R12, R12
+	B halfnext
+
+	// 5 queries.
+halfgroup5:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	CBZ R5, halfgroup5zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+
+halfgroup5zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup5turnend
+	PCALIGN $32
+
+halfgroup5turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup5ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup5ahead:
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	SUBS $8, R8, R8
+	BGE halfgroup5turn
+
+halfgroup5turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup5stepend
+	PCALIGN $32
+
+halfgroup5step:
+	FMOVD (R6), F13
+	FMOVQ (R7), F18
+	FMOVQ 16(R7), F19
+	VLD1R (R23), [V17.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V13.B16, V13.B16
+	VZIP1 V1.B16, V13.B16, V16.B16
+	VZIP1 V1.H8, V16.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	VZIP2 V1.H8, V16.H8, V15.H8
+	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
+	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
+	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
+	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
+	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
+	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
+	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
+	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
+	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
+	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
+	SUBS $1, R8, R8
+	BGE halfgroup5step
+
+halfgroup5stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD $5, R12, R12
+	B halfnext
+
+	// 6 queries.
+halfgroup6:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	CBZ R5, halfgroup6zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+
+halfgroup6zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup6turnend
+	PCALIGN $32
+
+halfgroup6turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup6ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup6ahead:
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	SUBS $8, R8, R8
+	BGE halfgroup6turn
+
+halfgroup6turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup6stepend
+	PCALIGN $32
+
+halfgroup6step:
+	FMOVD (R6), F15
+	FMOVQ (R7), F20
+	FMOVQ 16(R7), F21
+	VLD1R (R23), [V19.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V15.B16, V15.B16
+	VZIP1 V1.B16, V15.B16, V18.B16
+	VZIP1 V1.H8, V18.H8, V16.H8
+	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	VZIP2 V1.H8, V18.H8, V17.H8
+	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
+	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
+	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
+	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
+	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
+	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
+	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	SUBS $1, R8, R8
+	BGE halfgroup6step
+
+halfgroup6stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	ADD $6, R12, R12
+	B halfnext
+
+	// 7 queries.
+halfgroup7:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	CBZ R5, halfgroup7zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+
+halfgroup7zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup7turnend
+	PCALIGN $32
+
+halfgroup7turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup7ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup7ahead:
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	SUBS $8, R8, R8
+	BGE halfgroup7turn
+
+halfgroup7turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup7stepend
+	PCALIGN $32
+
+halfgroup7step:
+	FMOVD (R6), F17
+	FMOVQ (R7), F22
+	FMOVQ 16(R7), F23
+	VLD1R (R23), [V21.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V17.B16, V17.B16
+	VZIP1 V1.B16, V17.B16, V20.B16
+	VZIP1 V1.H8, V20.H8, V18.H8
+	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	VZIP2 V1.H8, V20.H8, V19.H8
+	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
+	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
+	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
+	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
+	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
+	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
+	SUBS $1, R8, R8
+	BGE halfgroup7step
+
+halfgroup7stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	ADD $7, R12, R12
+	B halfnext
+
+	// 8 queries.
+halfgroup8:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	CBZ R5, halfgroup8zero
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F11
+	FMOVQ 16(R6), F12
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F13
+	FMOVQ 16(R6), F14
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F15
+	FMOVQ 16(R6), F16
+	ADD R7<<2, R6, R6
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+
+halfgroup8zero:
+	ADD R10<<0, R0, R6
+	ADD R12<<2, R2, R7
+	MOVD R22, R23
+	MOVD R9, R8
+	SUBS $8, R8, R8
+	BLT halfgroup8turnend
+	PCALIGN $32
+
+halfgroup8turn:
+	PRFM (R13), PLDL1KEEP
+	PRFM (R14), PLDL2KEEP
+	ADD $64, R13, R13
+	ADD $64, R14, R14
+	SUBS $64, R15, R15
+	BNE halfgroup8ahead
+	ADD R16, R13, R13
+	ADD R16, R14, R14
+	MOVD R20, R15
+
+halfgroup8ahead:
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	SUBS $8, R8, R8
+	BGE halfgroup8turn
+
+halfgroup8turnend:
+	ADD $8, R8, R8
+	SUBS $1, R8, R8
+	BLT halfgroup8stepend
+	PCALIGN $32
+
+halfgroup8step:
+	FMOVD (R6), F19
+	FMOVQ (R7), F24
+	FMOVQ 16(R7), F25
+	VLD1R (R23), [V23.S4]
+	ADD R24, R23, R23
+	ADD R1, R6, R6
+	ADD R3, R7, R7
+	VEOR V0.B16, V19.B16, V19.B16
+	VZIP1 V1.B16, V19.B16, V22.B16
+	VZIP1 V1.H8, V22.H8, V20.H8
+	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
+	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
+	VZIP2 V1.H8, V22.H8, V21.H8
+	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
+	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
+	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
+	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
+	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
+	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
+	SUBS $1, R8, R8
+	BGE halfgroup8step
+
+halfgroup8stepend:
+	ADD $1, R8, R8
+	MOVD ldo+24(FP), R7
+	MUL R7, R12, R6
+	ADD R10, R6, R6
+	MOVD o_base+0(FP), R8
+	ADD R6<<2, R8, R6
+	FMOVQ F3, (R6)
+	FMOVQ F4, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F5, (R6)
+	FMOVQ F6, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F7, (R6)
+	FMOVQ F8, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F9, (R6)
+	FMOVQ F10, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F11, (R6)
+	FMOVQ F12, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F13, (R6)
+	FMOVQ F14, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F15, (R6)
+	FMOVQ F16, 16(R6)
+	ADD R7<<2, R6, R6
+	FMOVQ F17, (R6)
+	FMOVQ F18, 16(R6)
+	ADD $8, R12, R12
+	B halfnext
+
+halfnext:
+	MOVD n+136(FP), R8
+	CMP R8, R12
+	BLT halfgroup
+	ADD $8, R10, R10
+	SUBS $8, R25, R25
+	BNE half
+	ADD $4, R22, R22
+	MOVD group+96(FP), R25
+	B half
+
+halfend:
+	ADD $8, R11, R11
 	MOVD $1, R5
 	SUBS R9, R4, R4
 	BEQ done

@@ -55,25 +55,25 @@ func (s *neonKeyScales) next(name string) {
 // that of a group of columns. Other types have none.
 type neonValueScales struct {
 	*neon
-	turn, line, step a64.GP // of the turn, of the columns at hand, of the key
-	ld               a64.GP
-	left             a64.GP // columns of the group
+	turn, strip, step a64.GP // of the turn, of the columns at hand, of the key
+	ld                a64.GP
+	left              a64.GP // columns of the group
 }
 
-// startTurn goes to those of a turn's first columns, nextLine to those of the next line,
+// startTurn goes to those of a turn's first columns, nextStrip to those of the next strip,
 // nextTurn by 16 keys.
 func (s *neonValueScales) startTurn() {
 	if s != nil {
-		s.Op("MOVD", s.turn, s.line)
+		s.Op("MOVD", s.turn, s.strip)
 		s.Load(s.Param("group"), s.left)
 	}
 }
 
-func (s *neonValueScales) nextLine() {
+func (s *neonValueScales) nextStrip(strip neonFewStrip) {
 	if s != nil {
-		s.Op("SUBS", fewKeys, s.left, s.left)
-		s.Jump("BNE", "line")
-		s.advance(4, s.line)
+		s.Op("SUBS", strip.columns, s.left, s.left)
+		s.Jump("BNE", strip.name)
+		s.advance(4, s.strip)
 		s.Load(s.Param("group"), s.left)
 	}
 }
@@ -87,7 +87,7 @@ func (s *neonValueScales) nextTurn() {
 // startGroup goes to that of the first key, load loads a key's into all lanes and goes on.
 func (s *neonValueScales) startGroup() {
 	if s != nil {
-		s.Op("MOVD", s.line, s.step)
+		s.Op("MOVD", s.strip, s.step)
 	}
 }
 

@@ -5,17 +5,18 @@ import "github.com/attn-go/attn/gen/a64"
 // fewValues on NEON: see few_values.go. An FMA takes its number from any lane, so that
 // one load brings the weights of 4 queries.
 //
-// Vector registers: 16 accumulators, a vector of a line of V by a query; the line, as it
-// lies and widened; the weights; up to 5 to widen it.
+// Vector registers: 16 accumulators, a vector of a line of V by a query, or of half a line
+// of a narrow type if there are more queries than 4; the line, as it lies and widened; the
+// weights; up to 5 to widen it.
 //
 // Cycles for a line of a key, as in neon_few_scores.go:
 //
-//	            1 query            4 queries
-//	FMAs alone  2.0, 1.0            8.0, 4.0
-//	float32     4.8, 2.5            8.1, 4.1
-//	bfloat16    4.1, 2.1  (13, 6)  10.1, 5.1  (16, 7)
-//	binary16    8.1, 4.1  (17, 7)  14.0, 8.0  (20, 9)
-//	int8       10.0, 5.1  (20, 9)  16.0, 8.1  (23, 10)
+//	            1 query            4 queries           8 queries
+//	FMAs alone   2.0, 1.0            8.0, 4.0            16, 8
+//	float32      4.8, 2.5            8.1, 4.1            16, 8
+//	bfloat16     4.1, 2.1  (13, 6)  10.1, 5.1  (16, 7)   18, 9   (24, 11)
+//	binary16     8.1, 4.1  (17, 7)  14.0, 8.0  (20, 9)   23, 12  (28, 13)
+//	int8        10.0, 5.1  (20, 9)  16.0, 8.1  (23, 10)  25, 13  (31, 14)
 
 type neonFewValuer struct {
 	*neon
@@ -38,7 +39,7 @@ func (g *neon) fewValues(v element) {
 		column: g.GP(), columns: g.GP(), lane: g.GP()}
 	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 1)
 	if v == int8s {
-		f.scales = &neonValueScales{neon: g, turn: g.slice("scales"), line: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
+		f.scales = &neonValueScales{neon: g, turn: g.slice("scales"), strip: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
 	}
 	f.turns()
 }
@@ -56,11 +57,7 @@ func (f *neonFewValuer) turns() {
 	f.scales.startTurn()
 	f.Load(f.Param("dv"), f.columns)
 	f.Op("MOVD", 0, f.column)
-	f.strip(neonFewStrip{"line", fewKeys, "FMOVQ"})
-	if f.widener.element == float32s {
-		f.strip(neonFewStrip{"four", neonLanes, "FMOVQ"})
-		f.strip(neonFewStrip{"single", 1, "FMOVS"})
-	}
+	f.strips()
 	f.Op("MOVD", 1, f.begun)
 	f.Op("SUBS", f.keys, f.left, f.left)
 	f.Jump("BEQ", "done")
@@ -73,16 +70,58 @@ func (f *neonFewValuer) turns() {
 	f.Ret()
 }
 
-// A neonFewStrip is a number of columns that are done at once, and how a vector of
-// them is moved.
-type neonFewStrip struct {
-	name    string
-	columns int
-	move    string
+// strips emits the loops over strips of columns. Narrow types have rows of whole lines,
+// of which many queries take half a line, so that it is widened for all of them at once.
+func (f *neonFewValuer) strips() {
+	line := neonFewStrip{"line", fewKeys, neonFew, f.widener.element}
+	if f.widener.element == float32s {
+		f.strip(line)
+		f.strip(neonFewStrip{"four", neonLanes, neonFew, float32s})
+		f.strip(neonFewStrip{"single", 1, neonFew, float32s})
+		return
+	}
+	f.Load(f.Param("n"), f.steps)
+	f.Op("CMP", neonFew, f.steps)
+	f.Jump("BGT", "half")
+	f.strip(line)
+	f.strip(neonFewStrip{"half", fewKeys / 2, 2 * neonFew, f.widener.element})
 }
 
-// vectors is their number, of float32.
-func (s neonFewStrip) vectors() int { return max(1, s.columns/neonLanes) }
+// A neonFewStrip is a number of columns that are done at once, for as many queries as
+// most.
+type neonFewStrip struct {
+	name          string
+	columns, most int
+	element       element
+}
+
+// bytes is how many there are of V.
+func (s neonFewStrip) bytes() int { return s.columns << s.element.shift() }
+
+// turn is the number of keys in a turn of the inner loop: a line of memory, or one.
+func (s neonFewStrip) turn() int {
+	if s.prefetches() {
+		return lineBytes / s.bytes()
+	}
+	return 1
+}
+
+// prefetches tells whether what comes is prefetched beside it.
+func (s neonFewStrip) prefetches() bool { return s.columns > neonLanes }
+
+// vectorsOf is how many vectors so many bytes are, or the part of one.
+func vectorsOf(bytes int) int { return max(1, bytes/neonBytes) }
+
+// moveOf is how a vector, or so many bytes, are moved.
+func moveOf(bytes int) string {
+	switch bytes {
+	case 4:
+		return "FMOVS"
+	case 8:
+		return "FMOVD"
+	}
+	return "FMOVQ"
+}
 
 // strip emits the loop over strips while there are columns for one, and in it the
 // loop over groups of queries.
@@ -91,15 +130,15 @@ func (f *neonFewValuer) strip(s neonFewStrip) {
 	f.Op("SUBS", s.columns, f.columns, f.columns)
 	f.Jump("BLT", s.name+"end")
 	f.Op("MOVD", 0, f.lane)
-	f.Comment("A group of up to 4 queries.")
+	f.Comment("A group of up to %d queries.", s.most)
 	f.Label(s.name + "group")
 	f.Load(f.Param("n"), f.steps)
 	f.Op("SUB", f.lane, f.steps, f.steps)
-	for size := neonFew; size > 1; size-- {
+	for size := s.most; size > 1; size-- {
 		f.Op("CMP", size, f.steps)
 		f.Jump("BGE", s.name+fewGroup(size))
 	}
-	for size := 1; size <= neonFew; size++ {
+	for size := 1; size <= s.most; size++ {
 		f.Scope(func() { f.group(s, size) })
 	}
 	f.Label(s.name + "next")
@@ -107,7 +146,7 @@ func (f *neonFewValuer) strip(s neonFewStrip) {
 	f.Op("CMP", f.steps, f.lane)
 	f.Jump("BLT", s.name+"group")
 	f.Op("ADD", s.columns, f.column, f.column)
-	f.scales.nextLine()
+	f.scales.nextStrip(s)
 	f.Jump("B", s.name)
 	f.Label(s.name + "end")
 	f.Op("ADD", s.columns, f.columns, f.columns)
@@ -123,31 +162,31 @@ func (f *neonFewValuer) group(s neonFewStrip, size int) {
 	}
 	acc := make([][]a64.Vec, size)
 	for i := range acc {
-		acc[i] = f.Vecs(s.vectors())
+		acc[i] = f.Vecs(vectorsOf(4 * s.columns))
 		for _, x := range acc[i] {
 			f.zero(x)
 		}
 	}
 	f.Jump("CBZ", name+"zero", f.begun)
-	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(s.move, m, x) })
+	move := moveOf(4 * s.columns)
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, m, x) })
 	f.Label(name + "zero")
 	f.Op("ADD", f.column.Shl(f.widener.element.shift()), f.v, f.vj)
 	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
 	f.scales.startGroup()
 	f.Op("MOVD", f.keys, f.steps)
-	turn := f.widener.groups() // a line of memory
-	f.loop(name+"turn", turn, func() {
-		if s.name == "line" {
+	f.loop(name+"turn", s.turn(), func() {
+		if s.prefetches() {
 			f.prefetch.step(name + "ahead")
 		}
-		for range turn {
+		for range s.turn() {
 			f.step(s, acc)
 		}
 	})
-	if turn > 1 {
+	if s.turn() > 1 {
 		f.loop(name+"step", 1, func() { f.step(s, acc) })
 	}
-	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(s.move, x, m) })
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, x, m) })
 	f.Op("ADD", size, f.lane, f.lane)
 	f.Jump("B", s.name+"next")
 }
@@ -168,22 +207,25 @@ func (f *neonFewValuer) loop(name string, steps int, body func()) {
 // step emits the products of a key.
 func (f *neonFewValuer) step(s neonFewStrip, acc [][]a64.Vec) {
 	f.Scope(func() {
-		groups := f.widener.groups()
-		v, wide, half, p, scale := f.Vecs(s.vectors()/groups), f.Vecs(s.vectors()), f.Vec(), f.Vec(), f.Vec()
+		v, wide, half, scale := f.Vecs(vectorsOf(s.bytes())), f.Vecs(len(acc[0])), f.Vec(), f.Vec()
+		p := f.Vecs((len(acc) + neonLanes - 1) / neonLanes)
 		for i := range v {
-			f.Op(s.move, a64.At(f.vj, i*neonBytes), v[i])
+			f.Op(moveOf(s.bytes()), a64.At(f.vj, i*neonBytes), v[i])
 		}
-		f.load(a64.At(f.pj, 0), p)
+		for i := range p {
+			f.load(a64.At(f.pj, i*neonBytes), p[i])
+		}
 		f.scales.load(scale)
 		f.Op("ADD", f.ldv, f.vj, f.vj)
 		f.Op("ADD", f.ldp, f.pj, f.pj)
 		f.widener.prepare(v...)
+		groups := f.widener.groups()
 		for x := range wide {
 			wide[x] = f.widener.widen(v[x/groups], x%groups, half, wide[x], scale)
 		}
 		for i := range acc {
 			for x := range wide {
-				f.FMLALane(acc[i][x], wide[x], p.S(i))
+				f.FMLALane(acc[i][x], wide[x], p[i/neonLanes].S(i%neonLanes))
 			}
 		}
 	})
