@@ -20811,6 +20811,121 @@ done:
 	VZEROUPPER
 	RET
 
+// func FewSoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·FewSoftmaxAVX2(SB), NOSPLIT, $0-88
+	MOVQ           s_base+0(FP), AX
+	MOVQ           ld+24(FP), CX
+	SHLQ           $0x02, CX
+	MOVQ           n+32(FP), BX
+	MOVQ           max_base+40(FP), DX
+	VBROADCASTF128 (DX), Y0
+
+	// z = m, 0 for -Inf.
+	VMOVAPS Y0, Y1
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y0, Y0
+	VANDPS  Y0, Y1, Y1
+	VXORPS  X0, X0, X0
+	LEAQ    (CX)(CX*2), DX
+	SUBQ    $0x04, BX
+	JL      rest
+	PCALIGN $0x40
+
+turn:
+	VBROADCASTF128 (AX), Y2
+	VINSERTF128    $0x01, (AX)(CX*1), Y2, Y2
+	VBROADCASTF128 (AX)(CX*2), Y3
+	VINSERTF128    $0x01, (AX)(DX*1), Y3, Y3
+	VSUBPS         Y1, Y2, Y2
+	VSUBPS         Y1, Y3, Y3
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y2, Y4
+	VCVTDQ2PS Y4, Y6
+	VSUBPS    Y6, Y2, Y6
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y2, Y2
+	VCVTPS2DQ Y3, Y5
+	VCVTDQ2PS Y5, Y7
+	VSUBPS    Y7, Y3, Y7
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y9
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y8
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y7, Y9
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y8
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y7, Y9
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y8
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y7, Y9
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y8
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y7, Y9
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y8
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y7, Y9
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y8
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y7, Y9
+
+	// Scale by 2^n.
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y8
+	VANDPS       Y2, Y8, Y8
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y9
+	VANDPS       Y3, Y9, Y9
+	VMOVUPS      X8, (AX)
+	VADDPS       X8, X0, X0
+	VEXTRACTF128 $0x01, Y8, X2
+	VMOVUPS      X2, (AX)(CX*1)
+	VADDPS       X2, X0, X0
+	VMOVUPS      X9, (AX)(CX*2)
+	VADDPS       X9, X0, X0
+	VEXTRACTF128 $0x01, Y9, X2
+	VMOVUPS      X2, (AX)(DX*1)
+	VADDPS       X2, X0, X0
+	LEAQ         (AX)(CX*4), AX
+	SUBQ         $0x04, BX
+	JGE          turn
+
+	// What is left, row by row.
+rest:
+	ADDQ $0x04, BX
+	JZ   done
+
+row:
+	VMOVUPS (AX), X2
+	VSUBPS  Y1, Y2, Y2
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y2, Y3
+	VCVTDQ2PS Y3, Y4
+	VSUBPS    Y4, Y2, Y4
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y2, Y2
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y4, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y4, Y5
+
+	// Scale by 2^n.
+	VPSLLD  $0x17, Y3, Y3
+	VPADDD  Y3, Y5, Y5
+	VANDPS  Y2, Y5, Y5
+	VMOVUPS X5, (AX)
+	VADDPS  X5, X0, X0
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     row
+
+done:
+	MOVQ    sum_base+64(FP), AX
+	VMOVUPS X0, (AX)
+	VZEROUPPER
+	RET
+
 // func FewFoldAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
 TEXT ·FewFoldAVX2(SB), NOSPLIT, $0-128

@@ -45744,6 +45744,109 @@ done:
 	VZEROUPPER
 	RET
 
+// func FewSoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// Requires: AVX, AVX512F
+TEXT ·FewSoftmaxAVX512(SB), NOSPLIT, $0-88
+	MOVQ            s_base+0(FP), AX
+	MOVQ            ld+24(FP), CX
+	SHLQ            $0x02, CX
+	MOVQ            n+32(FP), BX
+	MOVQ            max_base+40(FP), DX
+	VBROADCASTF32X4 (DX), Z0
+
+	// z = m, 0 for -Inf.
+	VMOVAPS   Z0, Z1
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z0, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VXORPS    X0, X0, X0
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z2
+	VMOVUPS   const3f317218AVX512<>+0(SB), Z3
+	VMOVUPS   const3e75fdeeAVX512<>+0(SB), Z4
+	VMOVUPS   const3d6357beAVX512<>+0(SB), Z5
+	VMOVUPS   const3c1d96f0AVX512<>+0(SB), Z6
+	VMOVUPS   const3aaf8418AVX512<>+0(SB), Z7
+	VMOVUPS   const3920b5aeAVX512<>+0(SB), Z8
+	VMOVUPS   constc2fc0000AVX512<>+0(SB), Z9
+	LEAQ      (CX)(CX*2), DX
+	SUBQ      $0x04, BX
+	JL        rest
+	PCALIGN   $0x40
+
+turn:
+	VMOVUPS      (AX), X10
+	VINSERTF32X4 $0x01, (AX)(CX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (AX)(CX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (AX)(DX*1), Z10, Z10
+	VSUBPS       Z1, Z10, Z10
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z9, Z10, K1
+	VRNDSCALEPS $0x00, Z10, Z11
+	VSUBPS      Z11, Z10, Z10
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z7, Z12
+	VFMADD231PS Z8, Z10, Z12
+	VFMADD213PS Z6, Z10, Z12
+	VFMADD213PS Z5, Z10, Z12
+	VFMADD213PS Z4, Z10, Z12
+	VFMADD213PS Z3, Z10, Z12
+	VFMADD213PS Z2, Z10, Z12
+
+	// Scale by 2^n.
+	VSCALEFPS.Z   Z11, Z12, K1, Z12
+	VMOVUPS       X12, (AX)
+	VADDPS        X12, X0, X0
+	VEXTRACTF32X4 $0x01, Z12, X10
+	VMOVUPS       X10, (AX)(CX*1)
+	VADDPS        X10, X0, X0
+	VEXTRACTF32X4 $0x02, Z12, X10
+	VMOVUPS       X10, (AX)(CX*2)
+	VADDPS        X10, X0, X0
+	VEXTRACTF32X4 $0x03, Z12, X10
+	VMOVUPS       X10, (AX)(DX*1)
+	VADDPS        X10, X0, X0
+	LEAQ          (AX)(CX*4), AX
+	SUBQ          $0x04, BX
+	JGE           turn
+
+	// What is left, row by row.
+rest:
+	ADDQ $0x04, BX
+	JZ   done
+
+row:
+	VMOVUPS (AX), X10
+	VSUBPS  Z1, Z10, Z10
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z9, Z10, K1
+	VRNDSCALEPS $0x00, Z10, Z11
+	VSUBPS      Z11, Z10, Z10
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z7, Z12
+	VFMADD231PS Z8, Z10, Z12
+	VFMADD213PS Z6, Z10, Z12
+	VFMADD213PS Z5, Z10, Z12
+	VFMADD213PS Z4, Z10, Z12
+	VFMADD213PS Z3, Z10, Z12
+	VFMADD213PS Z2, Z10, Z12
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z11, Z12, K1, Z12
+	VMOVUPS     X12, (AX)
+	VADDPS      X12, X0, X0
+	ADDQ        CX, AX
+	DECQ        BX
+	JNZ         row
+
+done:
+	MOVQ    sum_base+64(FP), AX
+	VMOVUPS X0, (AX)
+	VZEROUPPER
+	RET
+
 // func FewFoldAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F, FMA3
 TEXT ·FewFoldAVX512(SB), NOSPLIT, $0-128

@@ -164,6 +164,11 @@ func FewScoresInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int
 //go:noescape
 func FewValuesInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
+// FewSoftmaxNEON is the softmax for rows of 4 lanes; len(max) is 4.
+//
+//go:noescape
+func FewSoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+
 // FewFoldNEON folds n rows of part into those of o: fma(part, beta, o·alpha).
 //
 //go:noescape

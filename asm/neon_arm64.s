@@ -46250,6 +46250,185 @@ halfend:
 done:
 	RET
 
+// func FewSoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·FewSoftmaxNEON(SB), NOSPLIT, $0-88
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD max_base+40(FP), R3
+	MOVD n+32(FP), R4
+	MOVD $exp2NEON<>(SB), R5
+	FMOVQ 96(R5), F2
+	MOVD $0x4b400080, R6
+	VDUP R6, V3.S4
+	MOVD $0xc2fc0000, R6
+	VDUP R6, V4.S4
+	MOVD $0xff800000, R6
+	VDUP R6, V5.S4
+	FMOVQ (R3), F0
+	WORD $0x4e25e406 // fcmeq v6.4s, v0.4s, v5.4s
+	WORD $0x4e661c00 // bic v0.16b, v0.16b, v6.16b
+	VMOVI $0, V1.B16
+	MOVD R0, R2
+	SUBS $4, R4, R4
+	BLT rest
+	PCALIGN $32
+
+turn:
+	FMOVQ (R0), F6
+	ADD R1, R0, R0
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	FMOVQ (R0), F7
+	ADD R1, R0, R0
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	FMOVQ (R0), F8
+	ADD R1, R0, R0
+	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
+	FMOVQ (R0), F9
+	ADD R1, R0, R0
+	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e23d4ca // fadd v10.4s, v6.4s, v3.4s
+	WORD $0x4ea3d54e // fsub v14.4s, v10.4s, v3.4s
+	WORD $0x4eaed4ce // fsub v14.4s, v6.4s, v14.4s
+	WORD $0x6ea6e496 // fcmgt v22.4s, v4.4s, v6.4s
+	WORD $0x4e23d4eb // fadd v11.4s, v7.4s, v3.4s
+	WORD $0x4ea3d56f // fsub v15.4s, v11.4s, v3.4s
+	WORD $0x4eafd4ef // fsub v15.4s, v7.4s, v15.4s
+	WORD $0x6ea7e497 // fcmgt v23.4s, v4.4s, v7.4s
+	WORD $0x4e23d50c // fadd v12.4s, v8.4s, v3.4s
+	WORD $0x4ea3d590 // fsub v16.4s, v12.4s, v3.4s
+	WORD $0x4eb0d510 // fsub v16.4s, v8.4s, v16.4s
+	WORD $0x6ea8e498 // fcmgt v24.4s, v4.4s, v8.4s
+	WORD $0x4e23d52d // fadd v13.4s, v9.4s, v3.4s
+	WORD $0x4ea3d5b1 // fsub v17.4s, v13.4s, v3.4s
+	WORD $0x4eb1d531 // fsub v17.4s, v9.4s, v17.4s
+	WORD $0x6ea9e499 // fcmgt v25.4s, v4.4s, v9.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R5), F18
+	VFMLA V14.S4, V2.S4, V18.S4
+	FMOVQ 80(R5), F19
+	VFMLA V15.S4, V2.S4, V19.S4
+	FMOVQ 80(R5), F20
+	VFMLA V16.S4, V2.S4, V20.S4
+	FMOVQ 80(R5), F21
+	VFMLA V17.S4, V2.S4, V21.S4
+	FMOVQ 64(R5), F6
+	VFMLA V14.S4, V18.S4, V6.S4
+	FMOVQ 64(R5), F7
+	VFMLA V15.S4, V19.S4, V7.S4
+	FMOVQ 64(R5), F8
+	VFMLA V16.S4, V20.S4, V8.S4
+	FMOVQ 64(R5), F9
+	VFMLA V17.S4, V21.S4, V9.S4
+	FMOVQ 48(R5), F18
+	VFMLA V14.S4, V6.S4, V18.S4
+	FMOVQ 48(R5), F19
+	VFMLA V15.S4, V7.S4, V19.S4
+	FMOVQ 48(R5), F20
+	VFMLA V16.S4, V8.S4, V20.S4
+	FMOVQ 48(R5), F21
+	VFMLA V17.S4, V9.S4, V21.S4
+	FMOVQ 32(R5), F6
+	VFMLA V14.S4, V18.S4, V6.S4
+	FMOVQ 32(R5), F7
+	VFMLA V15.S4, V19.S4, V7.S4
+	FMOVQ 32(R5), F8
+	VFMLA V16.S4, V20.S4, V8.S4
+	FMOVQ 32(R5), F9
+	VFMLA V17.S4, V21.S4, V9.S4
+	FMOVQ 16(R5), F18
+	VFMLA V14.S4, V6.S4, V18.S4
+	FMOVQ 16(R5), F19
+	VFMLA V15.S4, V7.S4, V19.S4
+	FMOVQ 16(R5), F20
+	VFMLA V16.S4, V8.S4, V20.S4
+	FMOVQ 16(R5), F21
+	VFMLA V17.S4, V9.S4, V21.S4
+	FMOVQ (R5), F6
+	VFMLA V14.S4, V18.S4, V6.S4
+	FMOVQ (R5), F7
+	VFMLA V15.S4, V19.S4, V7.S4
+	FMOVQ (R5), F8
+	VFMLA V16.S4, V20.S4, V8.S4
+	FMOVQ (R5), F9
+	VFMLA V17.S4, V21.S4, V9.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V10.S4, V10.S4
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x4e761cc6 // bic v6.16b, v6.16b, v22.16b
+	VSHL $23, V11.S4, V11.S4
+	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
+	WORD $0x4e771ce7 // bic v7.16b, v7.16b, v23.16b
+	VSHL $23, V12.S4, V12.S4
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e781d08 // bic v8.16b, v8.16b, v24.16b
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e791d29 // bic v9.16b, v9.16b, v25.16b
+	FMOVQ F6, (R2)
+	ADD R1, R2, R2
+	WORD $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
+	FMOVQ F7, (R2)
+	ADD R1, R2, R2
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	FMOVQ F8, (R2)
+	ADD R1, R2, R2
+	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
+	FMOVQ F9, (R2)
+	ADD R1, R2, R2
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	SUBS $4, R4, R4
+	BGE turn
+
+	// What is left, row by row.
+rest:
+	ADDS $4, R4, R4
+	BEQ done
+
+row:
+	FMOVQ (R0), F6
+	ADD R1, R0, R0
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e23d4c7 // fadd v7.4s, v6.4s, v3.4s
+	WORD $0x4ea3d4e8 // fsub v8.4s, v7.4s, v3.4s
+	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
+	WORD $0x6ea6e48a // fcmgt v10.4s, v4.4s, v6.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R5), F9
+	VFMLA V8.S4, V2.S4, V9.S4
+	FMOVQ 64(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 48(R5), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ 32(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 16(R5), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ (R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V7.S4, V7.S4
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	FMOVQ F6, (R2)
+	ADD R1, R2, R2
+	WORD $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
+	SUBS $1, R4, R4
+	BNE row
+
+done:
+	MOVD sum_base+64(FP), R6
+	FMOVQ F1, (R6)
+	RET
+
 // func FewFoldNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 TEXT ·FewFoldNEON(SB), NOSPLIT, $0-128
 	MOVD o_base+0(FP), R0

@@ -49,6 +49,10 @@ type fewKernels struct {
 	fewScoresInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int)
 	fewValuesInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8, far int)
 
+	// fewSoftmax is softmax for rows of fewLanes lanes alone, the first ones of a panel:
+	// len(max) and len(sum) are fewLanes. What is behind them, up to ld, stays.
+	fewSoftmax func(s []float32, ld, n int, max, sum []float32)
+
 	// fewFold folds the output of a block into the running one:
 	// o[i·ldo+e] = fma(part[i·ldp+e], beta[i], o[i·ldo+e]·alpha[i]).
 	fewFold func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)
@@ -59,12 +63,13 @@ type fewKernels struct {
 	fewUnpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
 }
 
-// The least keys and columns that fewScores works on, and what divides the columns of
-// narrow types.
+// The least keys and columns that fewScores works on, what divides the columns of
+// narrow types, and the lanes of fewSoftmax.
 const (
 	fewKeys    = 16
 	fewColumns = 8
 	fewNarrow  = 16
+	fewLanes   = 4
 )
 
 const (

@@ -119,11 +119,22 @@ func (w *workspace) softmax(j *job, p *panel) {
 	if p.started {
 		max, sum = p.blockMax, p.blockSum
 	}
-	p.kern.softmax(p.s, p.kern.lanes, n, max, sum)
+	p.softmax(n, max, sum)
 	if j.dropout.Rate != 0 {
 		w.drop(j, p)
 	}
 	if p.started {
 		p.kern.fold(p.max, p.sum, p.blockMax, p.blockSum, p.alpha, p.beta)
 	}
+}
+
+// softmax turns n rows of scores into weights, where few queries leave lanes idle in the
+// lanes alone that they need: the scores and sums of the others stay, and nobody reads what
+// comes of them.
+func (p *panel) softmax(n int, max, sum []float32) {
+	if p.few && p.n <= fewLanes {
+		p.kern.fewSoftmax(p.s, p.kern.lanes, n, max[:fewLanes], sum[:fewLanes])
+		return
+	}
+	p.kern.softmax(p.s, p.kern.lanes, n, max, sum)
 }

@@ -41,6 +41,7 @@ var microKernels = []struct {
 	{"fewValuesF16", narrowValuesCases(Float16)},
 	{"fewValuesBF16", narrowValuesCases(BFloat16)},
 	{"fewValuesInt8", narrowValuesCases(Int8)},
+	{"fewSoftmax", fewSoftmaxCases},
 	{"fewFold", fewFoldCases},
 	{"fewUnpack", fewUnpackCases},
 	{"widenF16", widenCases(widenF16Of)},

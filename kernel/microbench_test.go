@@ -43,7 +43,7 @@ func microBenchmarks(w int) (list []microBenchmark) {
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
 	list = append(list, benchAdditive(1), benchAdditive(2), benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
-	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
+	list = append(list, benchSoftmax(w), benchFewSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
@@ -157,6 +157,14 @@ func benchSoftmax(w int) microBenchmark {
 	s, top, sum := random(blockKeys*w), filled(w, 2), make([]float32, w)
 	return microBenchmark{"softmax", "n=256", 0, float64(len(s)), func(p *panelKernels) {
 		p.softmax(s, w, blockKeys, top, sum)
+	}}
+}
+
+// benchFewSoftmax does the same in 4 lanes of w.
+func benchFewSoftmax(w int) microBenchmark {
+	s, top, sum := random(blockKeys*w), filled(fewLanes, 2), make([]float32, fewLanes)
+	return microBenchmark{"fewSoftmax", "n=256", 0, blockKeys * fewLanes, func(p *panelKernels) {
+		p.fewSoftmax(s, w, blockKeys, top, sum)
 	}}
 }
 

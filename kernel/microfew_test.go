@@ -24,6 +24,7 @@ func referenceFew(w int) fewKernels {
 		fewValues: func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 			fallback.TileW(dv, o, ldo, p, 1, ldp, v, ldv, n, m, load)
 		},
+		fewSoftmax: fallback.Softmax,
 		fewFold: func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
 			for x := range n * dv {
 				i, e := x/dv, x%dv
@@ -155,6 +156,23 @@ func (c fewValuesCase) output(a *arena, r *rng) []float32 {
 	return o
 }
 
+// A fewSoftmaxCase is a call of fewSoftmax: the lanes behind the first ones are a gap, and the
+// last row ends without it.
+type fewSoftmaxCase struct{ softmaxCase }
+
+func fewSoftmaxCases(w int) (list []microCase) {
+	for _, c := range softmaxCases(w) {
+		list = append(list, fewSoftmaxCase{c.(softmaxCase)})
+	}
+	return list
+}
+
+func (c fewSoftmaxCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
+	c.gap += w - fewLanes
+	s, top, sum := c.arguments(a, r, fewLanes)
+	return func(p *panelKernels) { p.fewSoftmax(s, fewLanes+c.gap, c.n, top, sum) }
+}
+
 // A fewRowsCase is a call of fewFold or fewUnpack.
 type fewRowsCase struct {
 	n, dv, gap int
@@ -260,6 +278,47 @@ var fewMutants = []mutant{
 			f(rest, dv, v[16*ldv:], ldv, w[16*ldp:], ldp, n, m-16, dv, false, next, far)
 			for i := range n * dv {
 				o[i/dv*ldo+i%dv] += rest[i]
+			}
+		}
+	}},
+	{"fewSoftmax", "the sum is of 4 rows at a time", func(p *panelKernels) {
+		f := p.fewSoftmax
+		p.fewSoftmax = func(s []float32, ld, n int, max, sum []float32) {
+			f(s, ld, n, max, sum)
+			if n < 8 {
+				return
+			}
+			sum[0] = 0
+			for j := 0; j < n; j += 4 {
+				var part float32
+				for i := j; i < min(j+4, n); i++ {
+					part += s[i*ld]
+				}
+				sum[0] += part
+			}
+		}
+	}},
+	{"fewSoftmax", "the last row is left out", func(p *panelKernels) {
+		f := p.fewSoftmax
+		p.fewSoftmax = func(s []float32, ld, n int, max, sum []float32) {
+			if n%4 == 3 {
+				n--
+			}
+			f(s, ld, n, max, sum)
+		}
+	}},
+	{"fewSoftmax", "lane 2 has the maximum of lane 3", func(p *panelKernels) {
+		f := p.fewSoftmax
+		p.fewSoftmax = func(s []float32, ld, n int, max, sum []float32) {
+			f(s, ld, n, []float32{max[0], max[1], max[3], max[3]}, sum)
+		}
+	}},
+	{"fewSoftmax", "the lanes behind the first 4 are written to", func(p *panelKernels) {
+		f := p.fewSoftmax
+		p.fewSoftmax = func(s []float32, ld, n int, max, sum []float32) {
+			f(s, ld, n, max, sum)
+			if n > 1 {
+				s[fewLanes] = fallback.Exp2(s[fewLanes] - max[0])
 			}
 		}
 	}},

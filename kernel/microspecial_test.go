@@ -133,9 +133,15 @@ func softmaxCases(int) (list []microCase) {
 }
 
 func (c softmaxCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
+	s, top, sum := c.arguments(a, r, w)
+	return func(p *panelKernels) { p.softmax(s, w+c.gap, c.n, top, sum) }
+}
+
+// arguments returns those of the call: scores, their maxima and where the sums go.
+func (c softmaxCase) arguments(a *arena, r *rng, w int) (s, top, sum []float32) {
 	ld := w + c.gap
-	s := a.matrix("s", c.n, w, ld, canary)
-	top, sum := a.vector("max", w, 0), a.vector("sum", w, nan32)
+	s = a.matrix("s", c.n, w, ld, canary)
+	top, sum = a.vector("max", w, 0), a.vector("sum", w, nan32)
 	for lane := range w {
 		kind := c.lanes
 		if kind == mixedKinds {
@@ -156,7 +162,7 @@ func (c softmaxCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 			top[lane] = edgeShift
 		}
 	}
-	return func(p *panelKernels) { p.softmax(s, ld, c.n, top, sum) }
+	return s, top, sum
 }
 
 const edgeShift = 2.5

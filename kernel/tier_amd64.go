@@ -70,7 +70,7 @@ func avx512(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc
 			fewScoresF16: asm.FewScoresF16AVX512, fewValuesF16: asm.FewValuesF16AVX512,
 			fewScoresBF16: asm.FewScoresBF16AVX512, fewValuesBF16: asm.FewValuesBF16AVX512,
 			fewScoresInt8: asm.FewScoresInt8AVX512, fewValuesInt8: asm.FewValuesInt8AVX512,
-			fewFold: asm.FewFoldAVX512, fewUnpack: asm.FewUnpackAVX512,
+			fewSoftmax: asm.FewSoftmaxAVX512, fewFold: asm.FewFoldAVX512, fewUnpack: asm.FewUnpackAVX512,
 		},
 		converters: converters{
 			widenF16: asm.WidenF16AVX512, widenBF16: asm.WidenBF16AVX512, widenInt8: asm.WidenInt8AVX512,
@@ -96,7 +96,7 @@ func avx2(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 			fewScoresF16: asm.FewScoresF16AVX2, fewValuesF16: asm.FewValuesF16AVX2,
 			fewScoresBF16: asm.FewScoresBF16AVX2, fewValuesBF16: asm.FewValuesBF16AVX2,
 			fewScoresInt8: asm.FewScoresInt8AVX2, fewValuesInt8: asm.FewValuesInt8AVX2,
-			fewFold: asm.FewFoldAVX2, fewUnpack: asm.FewUnpackAVX2,
+			fewSoftmax: asm.FewSoftmaxAVX2, fewFold: asm.FewFoldAVX2, fewUnpack: asm.FewUnpackAVX2,
 		},
 		converters: converters{
 			widenF16: asm.WidenF16AVX2, widenBF16: asm.WidenBF16AVX2, widenInt8: asm.WidenInt8AVX2,

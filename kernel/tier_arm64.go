@@ -36,7 +36,7 @@ func neon(lanes int, tile tileFunc, tileMax tileMaxFunc, tileFold tileFoldFunc) 
 		fewKernels: fewKernels{
 			fewScores: asm.FewScoresNEON, fewScoresF16: asm.FewScoresF16NEON, fewScoresBF16: asm.FewScoresBF16NEON, fewScoresInt8: asm.FewScoresInt8NEON,
 			fewValues: asm.FewValuesNEON, fewValuesF16: asm.FewValuesF16NEON, fewValuesBF16: asm.FewValuesBF16NEON, fewValuesInt8: asm.FewValuesInt8NEON,
-			fewFold: asm.FewFoldNEON, fewUnpack: asm.FewUnpackNEON,
+			fewSoftmax: asm.FewSoftmaxNEON, fewFold: asm.FewFoldNEON, fewUnpack: asm.FewUnpackNEON,
 		},
 		converters: converters{
 			widenF16: asm.WidenF16NEON, widenBF16: asm.WidenBF16NEON, widenInt8: asm.WidenInt8NEON,

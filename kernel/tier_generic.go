@@ -24,10 +24,11 @@ func genericTier() tier {
 			pack:     fallback.Pack,
 			unpack:   fallback.Unpack,
 			fewKernels: fewKernels{
-				fewScores: fallback.FewScores,
-				fewValues: fallback.FewValues,
-				fewFold:   fallback.FewFold,
-				fewUnpack: fallback.FewUnpack,
+				fewScores:  fallback.FewScores,
+				fewValues:  fallback.FewValues,
+				fewSoftmax: fallback.Softmax,
+				fewFold:    fallback.FewFold,
+				fewUnpack:  fallback.FewUnpack,
 			},
 			converters: converters{
 				widenF16:   fallback.WidenF16,

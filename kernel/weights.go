@@ -27,7 +27,7 @@ func (w *workspace) blockWeights(j *job, p *panel, lo int) {
 	p.s = w.scores[:n*lanes]
 	w.prepare(j, p)
 	w.score(j, p, lo)
-	p.kern.softmax(p.s, lanes, n, p.max, p.blockSum)
+	p.softmax(n, p.max, p.blockSum)
 	if j.dropout.Rate != 0 {
 		w.drop(j, p)
 	}
