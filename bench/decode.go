@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
 	"github.com/klauspost/cpuid/v2"
 )
@@ -96,7 +97,7 @@ func converted[E any](x []float32, convert func(float32) E) []E {
 // repeatSets makes so many tensors of the numbers of one, each with its own memory.
 func repeatSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor {
 	ts := make([]kernel.Tensor, sets)
-	all := make([]E, sets*len(x))
+	all := hugepages.Make[E](sets * len(x))
 	for i := range ts {
 		own := all[i*len(x) : (i+1)*len(x)]
 		copy(own, x)
@@ -119,9 +120,10 @@ func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	return ts
 }
 
-// cheapNumbers are numbers that take no time to make.
+// cheapNumbers are numbers that take no time to make, in huge pages like those of a
+// kernel.Cache.
 func cheapNumbers(n int) []float32 {
-	x := make([]float32, n)
+	x := hugepages.Make[float32](n)
 	few := normals(min(n, 1<<16+1))
 	for at := 0; at < n; {
 		at += copy(x[at:], few)

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/attn-go/attn/internal/pages"
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -31,7 +31,7 @@ func widestRead() func(p []float32) {
 // newReader prepares to read some bytes.
 func newReader(bytes int) *reader {
 	r := &reader{read: widestRead()}
-	r.data = pages.Make[float32](r, bytes/4)
+	r.data = hugepages.Make[float32](bytes / 4)
 	for i := range r.data {
 		r.data[i] = float32(i)
 	}

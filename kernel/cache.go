@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+
+	"github.com/attn-go/attn/internal/hugepages"
 )
 
 // A Cache holds the keys and values of many sequences, for all layers of a model, in pages
@@ -75,7 +77,8 @@ const (
 	NHD                   // [page size, heads, D]: the heads of a token lie together
 )
 
-// NewCache makes a cache with memory of its own. An unsuitable field gets an
+// NewCache makes a cache with memory of its own, on Linux in huge pages where the system has
+// them: decoding reads these faster. An unsuitable field gets an
 // [*ArgumentError].
 func NewCache(c CacheConfig) (*Cache, error) {
 	if c.Layers == 0 {
@@ -193,7 +196,7 @@ func (c *CacheConfig) memory(size int) Tensor {
 }
 
 func layPages[E Element](c *CacheConfig, size int) Tensor {
-	data := make([]E, c.Pages*c.PageSize*c.Heads*size)
+	data := hugepages.Make[E](c.Pages * c.PageSize * c.Heads * size)
 	if c.Layout == NHD {
 		return BLHD(data, c.Pages, c.PageSize, c.Heads, size)
 	}

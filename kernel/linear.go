@@ -21,8 +21,7 @@ type Linear struct {
 // they are used, which takes no longer with many rows and half the time with few, where
 // reading them is all.
 //
-// On Linux the packed weights of a large layer lie outside of Go's heap, in huge pages
-// where the system has them, until the Linear is collected as garbage.
+// On Linux the packed weights of a large layer lie in huge pages, where the system has them.
 //
 // Bad input gets an [*ArgumentError].
 func NewLinear(w Matrix, bias []float32) (*Linear, error) {

@@ -1,6 +1,6 @@
 package kernel
 
-import "github.com/attn-go/attn/internal/pages"
+import "github.com/attn-go/attn/internal/hugepages"
 
 // The weights of a Linear, Wᵀ with a column for every output, are packed once in
 // strips of 48 columns, [strip][K][48], zeros beyond the last column. A strip is B of
@@ -53,7 +53,7 @@ func (l *Linear) stripAt(s int) int { return s * stripLanes * l.k }
 // some inputs at a time, so that what it writes stays in cache until it is complete.
 func packStrips[E any](l *Linear, w *Matrix, data []E) []E {
 	const inputs = 64
-	packed := pages.Make[E](l, l.lanes()*l.k)
+	packed := hugepages.Make[E](l.lanes() * l.k)
 	for s := range l.strips() {
 		first, lanes := s*stripLanes, l.stripWidth(s)
 		strip := packed[l.stripAt(s):][:lanes*l.k]
