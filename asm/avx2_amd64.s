@@ -12152,13 +12152,13 @@ group1ahead0:
 	VUNPCKHPD      Y5, Y2, Y4
 	VUNPCKLPD      Y5, Y2, Y2
 	CMPQ           CX, $0x03
-	JL             group1skip01
+	JL             group1skip1
 	VBROADCASTSS   (R12), Y2
 	VFMADD231PS    Y3, Y2, Y0
 	VFMADD231PS    Y4, Y2, Y1
 	ADDQ           SI, R12
 
-group1skip01:
+group1skip1:
 	VBROADCASTF128 -16(DI), Y2
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y2, Y2
 	VBROADCASTF128 -16(R8), Y3
@@ -12184,21 +12184,21 @@ group1skip01:
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
 	CMPQ           CX, $0x02
-	JL             group1skip02
+	JL             group1skip2
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y2, Y6, Y0
 	VFMADD231PS    Y4, Y6, Y1
 	ADDQ           SI, R12
 
-group1skip02:
+group1skip2:
 	CMPQ         CX, $0x01
-	JL           group1skip03
+	JL           group1skip3
 	VBROADCASTSS (R12), Y2
 	VFMADD231PS  Y3, Y2, Y0
 	VFMADD231PS  Y5, Y2, Y1
 	ADDQ         SI, R12
 
-group1skip03:
+group1skip3:
 group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y0, Y0, Y2
@@ -12438,7 +12438,7 @@ group2ahead0:
 	VUNPCKHPD      Y7, Y4, Y6
 	VUNPCKLPD      Y7, Y4, Y4
 	CMPQ           CX, $0x03
-	JL             group2skip01
+	JL             group2skip1
 	VBROADCASTSS   (R12), Y4
 	VFMADD231PS    Y5, Y4, Y0
 	VFMADD231PS    Y6, Y4, Y1
@@ -12447,7 +12447,7 @@ group2ahead0:
 	VFMADD231PS    Y6, Y4, Y3
 	ADDQ           SI, R12
 
-group2skip01:
+group2skip1:
 	VBROADCASTF128 -16(DI), Y4
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y4, Y4
 	VBROADCASTF128 -16(R8), Y5
@@ -12473,7 +12473,7 @@ group2skip01:
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
 	CMPQ           CX, $0x02
-	JL             group2skip02
+	JL             group2skip2
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y4, Y8, Y0
 	VFMADD231PS    Y6, Y8, Y1
@@ -12482,9 +12482,9 @@ group2skip01:
 	VFMADD231PS    Y6, Y8, Y3
 	ADDQ           SI, R12
 
-group2skip02:
+group2skip2:
 	CMPQ         CX, $0x01
-	JL           group2skip03
+	JL           group2skip3
 	VBROADCASTSS (R12), Y4
 	VFMADD231PS  Y5, Y4, Y0
 	VFMADD231PS  Y7, Y4, Y1
@@ -12493,7 +12493,7 @@ group2skip02:
 	VFMADD231PS  Y7, Y4, Y3
 	ADDQ         SI, R12
 
-group2skip03:
+group2skip3:
 group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y4
@@ -12747,7 +12747,7 @@ group3ahead0:
 	VUNPCKHPD      Y9, Y6, Y8
 	VUNPCKLPD      Y9, Y6, Y6
 	CMPQ           CX, $0x03
-	JL             group3skip01
+	JL             group3skip1
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y7, Y6, Y0
 	VFMADD231PS    Y8, Y6, Y1
@@ -12759,7 +12759,7 @@ group3ahead0:
 	VFMADD231PS    Y8, Y6, Y5
 	ADDQ           SI, R12
 
-group3skip01:
+group3skip1:
 	VBROADCASTF128 -16(DI), Y6
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y6, Y6
 	VBROADCASTF128 -16(R8), Y7
@@ -12785,7 +12785,7 @@ group3skip01:
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
 	CMPQ           CX, $0x02
-	JL             group3skip02
+	JL             group3skip2
 	VBROADCASTSS   (R12), Y10
 	VFMADD231PS    Y6, Y10, Y0
 	VFMADD231PS    Y8, Y10, Y1
@@ -12797,9 +12797,9 @@ group3skip01:
 	VFMADD231PS    Y8, Y10, Y5
 	ADDQ           SI, R12
 
-group3skip02:
+group3skip2:
 	CMPQ         CX, $0x01
-	JL           group3skip03
+	JL           group3skip3
 	VBROADCASTSS (R12), Y6
 	VFMADD231PS  Y7, Y6, Y0
 	VFMADD231PS  Y9, Y6, Y1
@@ -12811,7 +12811,7 @@ group3skip02:
 	VFMADD231PS  Y9, Y6, Y5
 	ADDQ         SI, R12
 
-group3skip03:
+group3skip3:
 group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y6
@@ -13079,7 +13079,7 @@ group4ahead0:
 	VUNPCKHPD      Y11, Y8, Y10
 	VUNPCKLPD      Y11, Y8, Y8
 	CMPQ           CX, $0x03
-	JL             group4skip01
+	JL             group4skip1
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y9, Y8, Y0
 	VFMADD231PS    Y10, Y8, Y1
@@ -13094,7 +13094,7 @@ group4ahead0:
 	VFMADD231PS    Y10, Y8, Y7
 	ADDQ           SI, R12
 
-group4skip01:
+group4skip1:
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -13120,7 +13120,7 @@ group4skip01:
 	VUNPCKHPD      Y12, Y10, Y11
 	VUNPCKLPD      Y12, Y10, Y10
 	CMPQ           CX, $0x02
-	JL             group4skip02
+	JL             group4skip2
 	VBROADCASTSS   (R12), Y12
 	VFMADD231PS    Y8, Y12, Y0
 	VFMADD231PS    Y10, Y12, Y1
@@ -13135,9 +13135,9 @@ group4skip01:
 	VFMADD231PS    Y10, Y12, Y7
 	ADDQ           SI, R12
 
-group4skip02:
+group4skip2:
 	CMPQ         CX, $0x01
-	JL           group4skip03
+	JL           group4skip3
 	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y9, Y8, Y0
 	VFMADD231PS  Y11, Y8, Y1
@@ -13152,7 +13152,7 @@ group4skip02:
 	VFMADD231PS  Y11, Y8, Y7
 	ADDQ         SI, R12
 
-group4skip03:
+group4skip3:
 group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
@@ -18355,15 +18355,15 @@ group1ahead3:
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y2, Y6, Y0
 	VFMADD231PS    Y4, Y6, Y1
-	VPSRAD         $0x18, Y3, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMULPS         (R13), Y2, Y2
-	VPSRAD         $0x18, Y5, Y3
+	VPSRAD         $0x18, Y3, Y3
 	VCVTDQ2PS      Y3, Y3
-	VMULPS         32(R14), Y3, Y3
-	VBROADCASTSS   (R12)(SI*1), Y4
-	VFMADD231PS    Y2, Y4, Y0
-	VFMADD231PS    Y3, Y4, Y1
+	VMULPS         (R13), Y3, Y3
+	VPSRAD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         32(R14), Y5, Y5
+	VBROADCASTSS   (R12)(SI*1), Y2
+	VFMADD231PS    Y3, Y2, Y0
+	VFMADD231PS    Y5, Y2, Y1
 	LEAQ           (R12)(SI*2), R12
 	VBROADCASTF128 (DI), Y2
 	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
@@ -18469,15 +18469,15 @@ group1ahead3:
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y2, Y6, Y0
 	VFMADD231PS    Y4, Y6, Y1
-	VPSRAD         $0x18, Y3, Y2
-	VCVTDQ2PS      Y2, Y2
-	VMULPS         (R13), Y2, Y2
-	VPSRAD         $0x18, Y5, Y3
+	VPSRAD         $0x18, Y3, Y3
 	VCVTDQ2PS      Y3, Y3
-	VMULPS         32(R14), Y3, Y3
-	VBROADCASTSS   (R12)(SI*1), Y4
-	VFMADD231PS    Y2, Y4, Y0
-	VFMADD231PS    Y3, Y4, Y1
+	VMULPS         (R13), Y3, Y3
+	VPSRAD         $0x18, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         32(R14), Y5, Y5
+	VBROADCASTSS   (R12)(SI*1), Y2
+	VFMADD231PS    Y3, Y2, Y0
+	VFMADD231PS    Y5, Y2, Y1
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -18769,18 +18769,18 @@ group2ahead3:
 	VBROADCASTSS   4(R12), Y8
 	VFMADD231PS    Y4, Y8, Y2
 	VFMADD231PS    Y6, Y8, Y3
-	VPSRAD         $0x18, Y5, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMULPS         (R13), Y4, Y4
-	VPSRAD         $0x18, Y7, Y5
+	VPSRAD         $0x18, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
-	VMULPS         32(R14), Y5, Y5
-	VBROADCASTSS   (R12)(SI*1), Y6
-	VFMADD231PS    Y4, Y6, Y0
-	VFMADD231PS    Y5, Y6, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y6
-	VFMADD231PS    Y4, Y6, Y2
-	VFMADD231PS    Y5, Y6, Y3
+	VMULPS         (R13), Y5, Y5
+	VPSRAD         $0x18, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         32(R14), Y7, Y7
+	VBROADCASTSS   (R12)(SI*1), Y4
+	VFMADD231PS    Y5, Y4, Y0
+	VFMADD231PS    Y7, Y4, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y4
+	VFMADD231PS    Y5, Y4, Y2
+	VFMADD231PS    Y7, Y4, Y3
 	LEAQ           (R12)(SI*2), R12
 	VBROADCASTF128 (DI), Y4
 	VINSERTF128    $0x01, (DI)(AX*1), Y4, Y4
@@ -18907,18 +18907,18 @@ group2ahead3:
 	VBROADCASTSS   4(R12), Y8
 	VFMADD231PS    Y4, Y8, Y2
 	VFMADD231PS    Y6, Y8, Y3
-	VPSRAD         $0x18, Y5, Y4
-	VCVTDQ2PS      Y4, Y4
-	VMULPS         (R13), Y4, Y4
-	VPSRAD         $0x18, Y7, Y5
+	VPSRAD         $0x18, Y5, Y5
 	VCVTDQ2PS      Y5, Y5
-	VMULPS         32(R14), Y5, Y5
-	VBROADCASTSS   (R12)(SI*1), Y6
-	VFMADD231PS    Y4, Y6, Y0
-	VFMADD231PS    Y5, Y6, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y6
-	VFMADD231PS    Y4, Y6, Y2
-	VFMADD231PS    Y5, Y6, Y3
+	VMULPS         (R13), Y5, Y5
+	VPSRAD         $0x18, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         32(R14), Y7, Y7
+	VBROADCASTSS   (R12)(SI*1), Y4
+	VFMADD231PS    Y5, Y4, Y0
+	VFMADD231PS    Y7, Y4, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y4
+	VFMADD231PS    Y5, Y4, Y2
+	VFMADD231PS    Y7, Y4, Y3
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -19233,21 +19233,21 @@ group3ahead3:
 	VBROADCASTSS   8(R12), Y10
 	VFMADD231PS    Y6, Y10, Y4
 	VFMADD231PS    Y8, Y10, Y5
-	VPSRAD         $0x18, Y7, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         (R13), Y6, Y6
-	VPSRAD         $0x18, Y9, Y7
+	VPSRAD         $0x18, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VMULPS         32(R14), Y7, Y7
-	VBROADCASTSS   (R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y0
-	VFMADD231PS    Y7, Y8, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y2
-	VFMADD231PS    Y7, Y8, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y4
-	VFMADD231PS    Y7, Y8, Y5
+	VMULPS         (R13), Y7, Y7
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VBROADCASTSS   (R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y0
+	VFMADD231PS    Y9, Y6, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y2
+	VFMADD231PS    Y9, Y6, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y4
+	VFMADD231PS    Y9, Y6, Y5
 	LEAQ           (R12)(SI*2), R12
 	VBROADCASTF128 (DI), Y6
 	VINSERTF128    $0x01, (DI)(AX*1), Y6, Y6
@@ -19395,21 +19395,21 @@ group3ahead3:
 	VBROADCASTSS   8(R12), Y10
 	VFMADD231PS    Y6, Y10, Y4
 	VFMADD231PS    Y8, Y10, Y5
-	VPSRAD         $0x18, Y7, Y6
-	VCVTDQ2PS      Y6, Y6
-	VMULPS         (R13), Y6, Y6
-	VPSRAD         $0x18, Y9, Y7
+	VPSRAD         $0x18, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VMULPS         32(R14), Y7, Y7
-	VBROADCASTSS   (R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y0
-	VFMADD231PS    Y7, Y8, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y2
-	VFMADD231PS    Y7, Y8, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y8
-	VFMADD231PS    Y6, Y8, Y4
-	VFMADD231PS    Y7, Y8, Y5
+	VMULPS         (R13), Y7, Y7
+	VPSRAD         $0x18, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         32(R14), Y9, Y9
+	VBROADCASTSS   (R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y0
+	VFMADD231PS    Y9, Y6, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y2
+	VFMADD231PS    Y9, Y6, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y6
+	VFMADD231PS    Y7, Y6, Y4
+	VFMADD231PS    Y9, Y6, Y5
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -19747,24 +19747,24 @@ group4ahead3:
 	VBROADCASTSS   12(R12), Y12
 	VFMADD231PS    Y8, Y12, Y6
 	VFMADD231PS    Y10, Y12, Y7
-	VPSRAD         $0x18, Y9, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R13), Y8, Y8
-	VPSRAD         $0x18, Y11, Y9
+	VPSRAD         $0x18, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VBROADCASTSS   (R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y0
-	VFMADD231PS    Y9, Y10, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y2
-	VFMADD231PS    Y9, Y10, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y4
-	VFMADD231PS    Y9, Y10, Y5
-	VBROADCASTSS   12(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y6
-	VFMADD231PS    Y9, Y10, Y7
+	VMULPS         (R13), Y9, Y9
+	VPSRAD         $0x18, Y11, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         32(R14), Y11, Y11
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y4
+	VFMADD231PS    Y11, Y8, Y5
+	VBROADCASTSS   12(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y6
+	VFMADD231PS    Y11, Y8, Y7
 	LEAQ           (R12)(SI*2), R12
 	VBROADCASTF128 (DI), Y8
 	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
@@ -19933,24 +19933,24 @@ group4ahead3:
 	VBROADCASTSS   12(R12), Y12
 	VFMADD231PS    Y8, Y12, Y6
 	VFMADD231PS    Y10, Y12, Y7
-	VPSRAD         $0x18, Y9, Y8
-	VCVTDQ2PS      Y8, Y8
-	VMULPS         (R13), Y8, Y8
-	VPSRAD         $0x18, Y11, Y9
+	VPSRAD         $0x18, Y9, Y9
 	VCVTDQ2PS      Y9, Y9
-	VMULPS         32(R14), Y9, Y9
-	VBROADCASTSS   (R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y0
-	VFMADD231PS    Y9, Y10, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y2
-	VFMADD231PS    Y9, Y10, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y4
-	VFMADD231PS    Y9, Y10, Y5
-	VBROADCASTSS   12(R12)(SI*1), Y10
-	VFMADD231PS    Y8, Y10, Y6
-	VFMADD231PS    Y9, Y10, Y7
+	VMULPS         (R13), Y9, Y9
+	VPSRAD         $0x18, Y11, Y11
+	VCVTDQ2PS      Y11, Y11
+	VMULPS         32(R14), Y11, Y11
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y4
+	VFMADD231PS    Y11, Y8, Y5
+	VBROADCASTSS   12(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y6
+	VFMADD231PS    Y11, Y8, Y7
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8

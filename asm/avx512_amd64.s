@@ -22208,47 +22208,47 @@ group1ahead4:
 	VSHUFF32X4       $0x88, Z3, Z1, Z5
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
 	CMPQ             CX, $0x07
-	JL               group1skip01
+	JL               group1skip1
 	VFMADD231PS.BCST (R12), Z4, Z0
 	ADDQ             SI, R12
 
-group1skip01:
+group1skip1:
 	CMPQ             CX, $0x06
-	JL               group1skip02
+	JL               group1skip2
 	VFMADD231PS.BCST (R12), Z2, Z0
 	ADDQ             SI, R12
 
-group1skip02:
+group1skip2:
 	CMPQ             CX, $0x05
-	JL               group1skip03
+	JL               group1skip3
 	VFMADD231PS.BCST (R12), Z5, Z0
 	ADDQ             SI, R12
 
-group1skip03:
+group1skip3:
 	CMPQ             CX, $0x04
-	JL               group1skip04
+	JL               group1skip4
 	VFMADD231PS.BCST (R12), Z7, Z0
 	ADDQ             SI, R12
 
-group1skip04:
+group1skip4:
 	CMPQ             CX, $0x03
-	JL               group1skip05
+	JL               group1skip5
 	VFMADD231PS.BCST (R12), Z6, Z0
 	ADDQ             SI, R12
 
-group1skip05:
+group1skip5:
 	CMPQ             CX, $0x02
-	JL               group1skip06
+	JL               group1skip6
 	VFMADD231PS.BCST (R12), Z8, Z0
 	ADDQ             SI, R12
 
-group1skip06:
+group1skip6:
 	CMPQ             CX, $0x01
-	JL               group1skip07
+	JL               group1skip7
 	VFMADD231PS.BCST (R12), Z1, Z0
 	ADDQ             SI, R12
 
-group1skip07:
+group1skip7:
 group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z0, Z0, Z1
@@ -22505,54 +22505,54 @@ group2ahead4:
 	VSHUFF32X4       $0x88, Z4, Z2, Z6
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
 	CMPQ             CX, $0x07
-	JL               group2skip01
+	JL               group2skip1
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
 	ADDQ             SI, R12
 
-group2skip01:
+group2skip1:
 	CMPQ             CX, $0x06
-	JL               group2skip02
+	JL               group2skip2
 	VFMADD231PS.BCST (R12), Z3, Z0
 	VFMADD231PS.BCST 4(R12), Z3, Z1
 	ADDQ             SI, R12
 
-group2skip02:
+group2skip2:
 	CMPQ             CX, $0x05
-	JL               group2skip03
+	JL               group2skip3
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
 	ADDQ             SI, R12
 
-group2skip03:
+group2skip3:
 	CMPQ             CX, $0x04
-	JL               group2skip04
+	JL               group2skip4
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	ADDQ             SI, R12
 
-group2skip04:
+group2skip4:
 	CMPQ             CX, $0x03
-	JL               group2skip05
+	JL               group2skip5
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	ADDQ             SI, R12
 
-group2skip05:
+group2skip5:
 	CMPQ             CX, $0x02
-	JL               group2skip06
+	JL               group2skip6
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	ADDQ             SI, R12
 
-group2skip06:
+group2skip6:
 	CMPQ             CX, $0x01
-	JL               group2skip07
+	JL               group2skip7
 	VFMADD231PS.BCST (R12), Z2, Z0
 	VFMADD231PS.BCST 4(R12), Z2, Z1
 	ADDQ             SI, R12
 
-group2skip07:
+group2skip7:
 group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z2
@@ -22818,61 +22818,61 @@ group3ahead4:
 	VSHUFF32X4       $0x88, Z5, Z3, Z7
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
 	CMPQ             CX, $0x07
-	JL               group3skip01
+	JL               group3skip1
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
 	VFMADD231PS.BCST 8(R12), Z6, Z2
 	ADDQ             SI, R12
 
-group3skip01:
+group3skip1:
 	CMPQ             CX, $0x06
-	JL               group3skip02
+	JL               group3skip2
 	VFMADD231PS.BCST (R12), Z4, Z0
 	VFMADD231PS.BCST 4(R12), Z4, Z1
 	VFMADD231PS.BCST 8(R12), Z4, Z2
 	ADDQ             SI, R12
 
-group3skip02:
+group3skip2:
 	CMPQ             CX, $0x05
-	JL               group3skip03
+	JL               group3skip3
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	VFMADD231PS.BCST 8(R12), Z7, Z2
 	ADDQ             SI, R12
 
-group3skip03:
+group3skip3:
 	CMPQ             CX, $0x04
-	JL               group3skip04
+	JL               group3skip4
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	VFMADD231PS.BCST 8(R12), Z9, Z2
 	ADDQ             SI, R12
 
-group3skip04:
+group3skip4:
 	CMPQ             CX, $0x03
-	JL               group3skip05
+	JL               group3skip5
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	VFMADD231PS.BCST 8(R12), Z8, Z2
 	ADDQ             SI, R12
 
-group3skip05:
+group3skip5:
 	CMPQ             CX, $0x02
-	JL               group3skip06
+	JL               group3skip6
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
 	VFMADD231PS.BCST 8(R12), Z10, Z2
 	ADDQ             SI, R12
 
-group3skip06:
+group3skip6:
 	CMPQ             CX, $0x01
-	JL               group3skip07
+	JL               group3skip7
 	VFMADD231PS.BCST (R12), Z3, Z0
 	VFMADD231PS.BCST 4(R12), Z3, Z1
 	VFMADD231PS.BCST 8(R12), Z3, Z2
 	ADDQ             SI, R12
 
-group3skip07:
+group3skip7:
 group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z3
@@ -23147,68 +23147,68 @@ group4ahead4:
 	VSHUFF32X4       $0x88, Z6, Z4, Z8
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
 	CMPQ             CX, $0x07
-	JL               group4skip01
+	JL               group4skip1
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	VFMADD231PS.BCST 8(R12), Z7, Z2
 	VFMADD231PS.BCST 12(R12), Z7, Z3
 	ADDQ             SI, R12
 
-group4skip01:
+group4skip1:
 	CMPQ             CX, $0x06
-	JL               group4skip02
+	JL               group4skip2
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
 	VFMADD231PS.BCST 8(R12), Z5, Z2
 	VFMADD231PS.BCST 12(R12), Z5, Z3
 	ADDQ             SI, R12
 
-group4skip02:
+group4skip2:
 	CMPQ             CX, $0x05
-	JL               group4skip03
+	JL               group4skip3
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	VFMADD231PS.BCST 8(R12), Z8, Z2
 	VFMADD231PS.BCST 12(R12), Z8, Z3
 	ADDQ             SI, R12
 
-group4skip03:
+group4skip3:
 	CMPQ             CX, $0x04
-	JL               group4skip04
+	JL               group4skip4
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
 	VFMADD231PS.BCST 8(R12), Z10, Z2
 	VFMADD231PS.BCST 12(R12), Z10, Z3
 	ADDQ             SI, R12
 
-group4skip04:
+group4skip4:
 	CMPQ             CX, $0x03
-	JL               group4skip05
+	JL               group4skip5
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	VFMADD231PS.BCST 8(R12), Z9, Z2
 	VFMADD231PS.BCST 12(R12), Z9, Z3
 	ADDQ             SI, R12
 
-group4skip05:
+group4skip5:
 	CMPQ             CX, $0x02
-	JL               group4skip06
+	JL               group4skip6
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
 	VFMADD231PS.BCST 8(R12), Z11, Z2
 	VFMADD231PS.BCST 12(R12), Z11, Z3
 	ADDQ             SI, R12
 
-group4skip06:
+group4skip6:
 	CMPQ             CX, $0x01
-	JL               group4skip07
+	JL               group4skip7
 	VFMADD231PS.BCST (R12), Z4, Z0
 	VFMADD231PS.BCST 4(R12), Z4, Z1
 	VFMADD231PS.BCST 8(R12), Z4, Z2
 	VFMADD231PS.BCST 12(R12), Z4, Z3
 	ADDQ             SI, R12
 
-group4skip07:
+group4skip7:
 group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z4
@@ -23492,7 +23492,7 @@ group5ahead4:
 	VSHUFF32X4       $0x88, Z7, Z5, Z9
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
 	CMPQ             CX, $0x07
-	JL               group5skip01
+	JL               group5skip1
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	VFMADD231PS.BCST 8(R12), Z8, Z2
@@ -23500,9 +23500,9 @@ group5ahead4:
 	VFMADD231PS.BCST 16(R12), Z8, Z4
 	ADDQ             SI, R12
 
-group5skip01:
+group5skip1:
 	CMPQ             CX, $0x06
-	JL               group5skip02
+	JL               group5skip2
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
 	VFMADD231PS.BCST 8(R12), Z6, Z2
@@ -23510,9 +23510,9 @@ group5skip01:
 	VFMADD231PS.BCST 16(R12), Z6, Z4
 	ADDQ             SI, R12
 
-group5skip02:
+group5skip2:
 	CMPQ             CX, $0x05
-	JL               group5skip03
+	JL               group5skip3
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	VFMADD231PS.BCST 8(R12), Z9, Z2
@@ -23520,9 +23520,9 @@ group5skip02:
 	VFMADD231PS.BCST 16(R12), Z9, Z4
 	ADDQ             SI, R12
 
-group5skip03:
+group5skip3:
 	CMPQ             CX, $0x04
-	JL               group5skip04
+	JL               group5skip4
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
 	VFMADD231PS.BCST 8(R12), Z11, Z2
@@ -23530,9 +23530,9 @@ group5skip03:
 	VFMADD231PS.BCST 16(R12), Z11, Z4
 	ADDQ             SI, R12
 
-group5skip04:
+group5skip4:
 	CMPQ             CX, $0x03
-	JL               group5skip05
+	JL               group5skip5
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
 	VFMADD231PS.BCST 8(R12), Z10, Z2
@@ -23540,9 +23540,9 @@ group5skip04:
 	VFMADD231PS.BCST 16(R12), Z10, Z4
 	ADDQ             SI, R12
 
-group5skip05:
+group5skip5:
 	CMPQ             CX, $0x02
-	JL               group5skip06
+	JL               group5skip6
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
 	VFMADD231PS.BCST 8(R12), Z12, Z2
@@ -23550,9 +23550,9 @@ group5skip05:
 	VFMADD231PS.BCST 16(R12), Z12, Z4
 	ADDQ             SI, R12
 
-group5skip06:
+group5skip6:
 	CMPQ             CX, $0x01
-	JL               group5skip07
+	JL               group5skip7
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
 	VFMADD231PS.BCST 8(R12), Z5, Z2
@@ -23560,7 +23560,7 @@ group5skip06:
 	VFMADD231PS.BCST 16(R12), Z5, Z4
 	ADDQ             SI, R12
 
-group5skip07:
+group5skip7:
 group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z5
@@ -23931,7 +23931,7 @@ group6ahead4:
 	VSHUFF32X4       $0x88, Z8, Z6, Z10
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
 	CMPQ             CX, $0x07
-	JL               group6skip01
+	JL               group6skip1
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	VFMADD231PS.BCST 8(R12), Z9, Z2
@@ -23940,9 +23940,9 @@ group6ahead4:
 	VFMADD231PS.BCST 20(R12), Z9, Z5
 	ADDQ             SI, R12
 
-group6skip01:
+group6skip1:
 	CMPQ             CX, $0x06
-	JL               group6skip02
+	JL               group6skip2
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	VFMADD231PS.BCST 8(R12), Z7, Z2
@@ -23951,9 +23951,9 @@ group6skip01:
 	VFMADD231PS.BCST 20(R12), Z7, Z5
 	ADDQ             SI, R12
 
-group6skip02:
+group6skip2:
 	CMPQ             CX, $0x05
-	JL               group6skip03
+	JL               group6skip3
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
 	VFMADD231PS.BCST 8(R12), Z10, Z2
@@ -23962,9 +23962,9 @@ group6skip02:
 	VFMADD231PS.BCST 20(R12), Z10, Z5
 	ADDQ             SI, R12
 
-group6skip03:
+group6skip3:
 	CMPQ             CX, $0x04
-	JL               group6skip04
+	JL               group6skip4
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
 	VFMADD231PS.BCST 8(R12), Z12, Z2
@@ -23973,9 +23973,9 @@ group6skip03:
 	VFMADD231PS.BCST 20(R12), Z12, Z5
 	ADDQ             SI, R12
 
-group6skip04:
+group6skip4:
 	CMPQ             CX, $0x03
-	JL               group6skip05
+	JL               group6skip5
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
 	VFMADD231PS.BCST 8(R12), Z11, Z2
@@ -23984,9 +23984,9 @@ group6skip04:
 	VFMADD231PS.BCST 20(R12), Z11, Z5
 	ADDQ             SI, R12
 
-group6skip05:
+group6skip5:
 	CMPQ             CX, $0x02
-	JL               group6skip06
+	JL               group6skip6
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
 	VFMADD231PS.BCST 8(R12), Z13, Z2
@@ -23995,9 +23995,9 @@ group6skip05:
 	VFMADD231PS.BCST 20(R12), Z13, Z5
 	ADDQ             SI, R12
 
-group6skip06:
+group6skip6:
 	CMPQ             CX, $0x01
-	JL               group6skip07
+	JL               group6skip7
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
 	VFMADD231PS.BCST 8(R12), Z6, Z2
@@ -24006,7 +24006,7 @@ group6skip06:
 	VFMADD231PS.BCST 20(R12), Z6, Z5
 	ADDQ             SI, R12
 
-group6skip07:
+group6skip7:
 group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z6
@@ -24386,7 +24386,7 @@ group7ahead4:
 	VSHUFF32X4       $0x88, Z9, Z7, Z11
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
 	CMPQ             CX, $0x07
-	JL               group7skip01
+	JL               group7skip1
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
 	VFMADD231PS.BCST 8(R12), Z10, Z2
@@ -24396,9 +24396,9 @@ group7ahead4:
 	VFMADD231PS.BCST 24(R12), Z10, Z6
 	ADDQ             SI, R12
 
-group7skip01:
+group7skip1:
 	CMPQ             CX, $0x06
-	JL               group7skip02
+	JL               group7skip2
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	VFMADD231PS.BCST 8(R12), Z8, Z2
@@ -24408,9 +24408,9 @@ group7skip01:
 	VFMADD231PS.BCST 24(R12), Z8, Z6
 	ADDQ             SI, R12
 
-group7skip02:
+group7skip2:
 	CMPQ             CX, $0x05
-	JL               group7skip03
+	JL               group7skip3
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
 	VFMADD231PS.BCST 8(R12), Z11, Z2
@@ -24420,9 +24420,9 @@ group7skip02:
 	VFMADD231PS.BCST 24(R12), Z11, Z6
 	ADDQ             SI, R12
 
-group7skip03:
+group7skip3:
 	CMPQ             CX, $0x04
-	JL               group7skip04
+	JL               group7skip4
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
 	VFMADD231PS.BCST 8(R12), Z13, Z2
@@ -24432,9 +24432,9 @@ group7skip03:
 	VFMADD231PS.BCST 24(R12), Z13, Z6
 	ADDQ             SI, R12
 
-group7skip04:
+group7skip4:
 	CMPQ             CX, $0x03
-	JL               group7skip05
+	JL               group7skip5
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
 	VFMADD231PS.BCST 8(R12), Z12, Z2
@@ -24444,9 +24444,9 @@ group7skip04:
 	VFMADD231PS.BCST 24(R12), Z12, Z6
 	ADDQ             SI, R12
 
-group7skip05:
+group7skip5:
 	CMPQ             CX, $0x02
-	JL               group7skip06
+	JL               group7skip6
 	VFMADD231PS.BCST (R12), Z14, Z0
 	VFMADD231PS.BCST 4(R12), Z14, Z1
 	VFMADD231PS.BCST 8(R12), Z14, Z2
@@ -24456,9 +24456,9 @@ group7skip05:
 	VFMADD231PS.BCST 24(R12), Z14, Z6
 	ADDQ             SI, R12
 
-group7skip06:
+group7skip6:
 	CMPQ             CX, $0x01
-	JL               group7skip07
+	JL               group7skip7
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	VFMADD231PS.BCST 8(R12), Z7, Z2
@@ -24468,7 +24468,7 @@ group7skip06:
 	VFMADD231PS.BCST 24(R12), Z7, Z6
 	ADDQ             SI, R12
 
-group7skip07:
+group7skip7:
 group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z7
@@ -24857,7 +24857,7 @@ group8ahead4:
 	VSHUFF32X4       $0x88, Z10, Z8, Z12
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
 	CMPQ             CX, $0x07
-	JL               group8skip01
+	JL               group8skip1
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
 	VFMADD231PS.BCST 8(R12), Z11, Z2
@@ -24868,9 +24868,9 @@ group8ahead4:
 	VFMADD231PS.BCST 28(R12), Z11, Z7
 	ADDQ             SI, R12
 
-group8skip01:
+group8skip1:
 	CMPQ             CX, $0x06
-	JL               group8skip02
+	JL               group8skip2
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	VFMADD231PS.BCST 8(R12), Z9, Z2
@@ -24881,9 +24881,9 @@ group8skip01:
 	VFMADD231PS.BCST 28(R12), Z9, Z7
 	ADDQ             SI, R12
 
-group8skip02:
+group8skip2:
 	CMPQ             CX, $0x05
-	JL               group8skip03
+	JL               group8skip3
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
 	VFMADD231PS.BCST 8(R12), Z12, Z2
@@ -24894,9 +24894,9 @@ group8skip02:
 	VFMADD231PS.BCST 28(R12), Z12, Z7
 	ADDQ             SI, R12
 
-group8skip03:
+group8skip3:
 	CMPQ             CX, $0x04
-	JL               group8skip04
+	JL               group8skip4
 	VFMADD231PS.BCST (R12), Z14, Z0
 	VFMADD231PS.BCST 4(R12), Z14, Z1
 	VFMADD231PS.BCST 8(R12), Z14, Z2
@@ -24907,9 +24907,9 @@ group8skip03:
 	VFMADD231PS.BCST 28(R12), Z14, Z7
 	ADDQ             SI, R12
 
-group8skip04:
+group8skip4:
 	CMPQ             CX, $0x03
-	JL               group8skip05
+	JL               group8skip5
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
 	VFMADD231PS.BCST 8(R12), Z13, Z2
@@ -24920,9 +24920,9 @@ group8skip04:
 	VFMADD231PS.BCST 28(R12), Z13, Z7
 	ADDQ             SI, R12
 
-group8skip05:
+group8skip5:
 	CMPQ             CX, $0x02
-	JL               group8skip06
+	JL               group8skip6
 	VFMADD231PS.BCST (R12), Z15, Z0
 	VFMADD231PS.BCST 4(R12), Z15, Z1
 	VFMADD231PS.BCST 8(R12), Z15, Z2
@@ -24933,9 +24933,9 @@ group8skip05:
 	VFMADD231PS.BCST 28(R12), Z15, Z7
 	ADDQ             SI, R12
 
-group8skip06:
+group8skip6:
 	CMPQ             CX, $0x01
-	JL               group8skip07
+	JL               group8skip7
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	VFMADD231PS.BCST 8(R12), Z8, Z2
@@ -24946,7 +24946,7 @@ group8skip06:
 	VFMADD231PS.BCST 28(R12), Z8, Z7
 	ADDQ             SI, R12
 
-group8skip07:
+group8skip7:
 group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z8
@@ -27748,16 +27748,60 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z7, Z4, Z10
+	VUNPCKHPS  Z7, Z4, Z4
+	VUNPCKLPS  Z9, Z8, Z7
+	VUNPCKHPS  Z9, Z8, Z8
+	VUNPCKLPD  Z7, Z10, Z9
+	VUNPCKHPD  Z7, Z10, Z7
+	VUNPCKLPD  Z8, Z4, Z10
+	VUNPCKHPD  Z8, Z4, Z4
+	VSHUFF32X4 $0x88, Z9, Z5, Z8
+	VSHUFF32X4 $0xdd, Z9, Z5, Z9
+	VSHUFF32X4 $0x88, Z7, Z3, Z5
+	VSHUFF32X4 $0xdd, Z7, Z3, Z7
+	VSHUFF32X4 $0x88, Z10, Z6, Z3
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z4, Z2, Z6
+	VSHUFF32X4 $0xdd, Z4, Z2, Z2
+	PCALIGN    $0x40
 
 group1step:
 	PREFETCHT0 (CX)
@@ -27804,112 +27848,175 @@ group1ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead6:
-	VMOVUPS      (DI), Y2
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
-	VMOVUPS      (R8), Y3
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
-	VMOVUPS      (R9), Y4
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
-	VMOVUPS      (R10), Y5
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      (DI)(AX*2), Y4
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
-	VMOVUPS      (R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
-	VMOVUPS      (R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z7, Z4, Z10
-	VUNPCKHPS        Z7, Z4, Z4
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z10, Z9
-	VUNPCKHPD        Z7, Z10, Z7
-	VUNPCKLPD        Z8, Z4, Z10
-	VUNPCKHPD        Z8, Z4, Z4
-	VSHUFF32X4       $0x88, Z9, Z5, Z8
-	VSHUFF32X4       $0xdd, Z9, Z5, Z9
-	VSHUFF32X4       $0x88, Z7, Z3, Z5
-	VSHUFF32X4       $0xdd, Z7, Z3, Z7
-	VSHUFF32X4       $0x88, Z10, Z6, Z3
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z4, Z2, Z6
-	VSHUFF32X4       $0xdd, Z4, Z2, Z2
-	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z8, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z5, Z0, Z5
-	VCVTPH2PS        Y5, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z5, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z3, Z0, Z3
-	VCVTPH2PS        Y3, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z3, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z6, Z0, Z6
-	VCVTPH2PS        Y6, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z6, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z9, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z7, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z10, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z2, Z0, Z2
-	VCVTPH2PS        Y2, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z2, Y2
-	VCVTPH2PS        Y2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group1step
+	JE               group1last
+	VPERMW           Z8, Z0, Z8
+	VMOVUPS          (DI), Y4
+	VCVTPH2PS        Y8, Z11
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
+	VEXTRACTI64X4    $0x01, Z8, Y12
+	VMOVUPS          (R8), Y8
+	VCVTPH2PS        Y12, Z12
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VMOVUPS          (R9), Y11
+	VPERMW           Z5, Z0, Z5
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z11, Z11
+	VCVTPH2PS        Y5, Z14
+	VMOVUPS          (R10), Y13
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z13, Z13
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z8, Z4, Z12
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VUNPCKHPS        Z8, Z4, Z4
+	VCVTPH2PS        Y5, Z8
+	VUNPCKLPS        Z13, Z11, Z5
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VUNPCKHPS        Z13, Z11, Z11
+	VPERMW           Z3, Z0, Z3
+	VUNPCKLPD        Z5, Z12, Z13
+	VCVTPH2PS        Y3, Z14
+	VUNPCKHPD        Z5, Z12, Z5
+	VUNPCKLPD        Z11, Z4, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VUNPCKHPD        Z11, Z4, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (DI)(AX*2), Y8
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z8, Z8
+	VCVTPH2PS        Y3, Z11
+	VMOVUPS          (R8)(AX*2), Y3
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z3, Z3
+	VPERMW           Z6, Z0, Z6
+	VMOVUPS          (R9)(AX*2), Y14
+	VCVTPH2PS        Y6, Z15
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VMOVUPS          (R10)(AX*2), Y11
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z11, Z11
+	VEXTRACTI64X4    $0x01, Z6, Y16
+	VUNPCKLPS        Z3, Z8, Z6
+	VCVTPH2PS        Y16, Z16
+	VUNPCKHPS        Z3, Z8, Z3
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VUNPCKLPS        Z11, Z14, Z8
+	VPERMW           Z9, Z0, Z9
+	VUNPCKHPS        Z11, Z14, Z11
+	VCVTPH2PS        Y9, Z15
+	VUNPCKLPD        Z8, Z6, Z14
+	VUNPCKHPD        Z8, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VUNPCKLPD        Z11, Z3, Z8
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z11, Z3, Z3
+	VEXTRACTI64X4    $0x01, Z9, Y11
+	VSHUFF32X4       $0x88, Z14, Z13, Z9
+	VCVTPH2PS        Y11, Z11
+	VSHUFF32X4       $0xdd, Z14, Z13, Z13
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VSHUFF32X4       $0x88, Z6, Z5, Z14
+	VPERMW           Z7, Z0, Z7
+	VSHUFF32X4       $0xdd, Z6, Z5, Z15
+	VCVTPH2PS        Y7, Z5
+	VSHUFF32X4       $0x88, Z8, Z12, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VSHUFF32X4       $0xdd, Z8, Z12, Z12
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0x88, Z3, Z4, Z11
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VSHUFF32X4       $0xdd, Z3, Z4, Z4
+	VCVTPH2PS        Y7, Z3
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VPERMW           Z2, Z0, Z2
+	VCVTPH2PS        Y2, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z2, Y2
+	VCVTPH2PS        Y2, Z2
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z14, Z5
+	VMOVAPS          Z6, Z3
+	VMOVAPS          Z11, Z6
+	VMOVAPS          Z13, Z9
+	VMOVAPS          Z15, Z7
+	VMOVAPS          Z12, Z10
+	VMOVAPS          Z4, Z2
+	JMP              group1step
+
+group1last:
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z4
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPERMW           Z2, Z0, Z2
+	VCVTPH2PS        Y2, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z2, Y2
+	VCVTPH2PS        Y2, Z2
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z2
@@ -28000,17 +28107,61 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z8, Z5, Z11
+	VUNPCKHPS  Z8, Z5, Z5
+	VUNPCKLPS  Z10, Z9, Z8
+	VUNPCKHPS  Z10, Z9, Z9
+	VUNPCKLPD  Z8, Z11, Z10
+	VUNPCKHPD  Z8, Z11, Z8
+	VUNPCKLPD  Z9, Z5, Z11
+	VUNPCKHPD  Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z10, Z6, Z9
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z8, Z4, Z6
+	VSHUFF32X4 $0xdd, Z8, Z4, Z8
+	VSHUFF32X4 $0x88, Z11, Z7, Z4
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z5, Z3, Z7
+	VSHUFF32X4 $0xdd, Z5, Z3, Z3
+	PCALIGN    $0x40
 
 group2step:
 	PREFETCHT0 (CX)
@@ -28057,128 +28208,207 @@ group2ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead6:
-	VMOVUPS      (DI), Y3
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z5, Z11
-	VUNPCKHPS        Z8, Z5, Z5
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z5, Z11
-	VUNPCKHPD        Z9, Z5, Z5
-	VSHUFF32X4       $0x88, Z10, Z6, Z9
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z8, Z4, Z6
-	VSHUFF32X4       $0xdd, Z8, Z4, Z8
-	VSHUFF32X4       $0x88, Z11, Z7, Z4
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z5, Z3, Z7
-	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VEXTRACTI64X4    $0x01, Z9, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z6, Z0, Z6
-	VCVTPH2PS        Y6, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VEXTRACTI64X4    $0x01, Z6, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z4, Z0, Z4
-	VCVTPH2PS        Y4, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VEXTRACTI64X4    $0x01, Z4, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VFMADD231PS.BCST 4(R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z7, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VFMADD231PS.BCST 4(R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z10, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VFMADD231PS.BCST 4(R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z8, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VFMADD231PS.BCST 4(R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z11, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z3, Z0, Z3
-	VCVTPH2PS        Y3, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VFMADD231PS.BCST 4(R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z3, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group2step
+	JE               group2last
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z12
+	VMOVUPS          (DI), Y5
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z5, Z5
+	VCVTPH2PS        Y9, Z13
+	VMOVUPS          (R8), Y9
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z12, Z2
+	VMOVUPS          (R9), Y12
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z15
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VMOVUPS          (R10), Y14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z14, Z14
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z9, Z5, Z13
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VUNPCKHPS        Z9, Z5, Z5
+	VCVTPH2PS        Y6, Z9
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VUNPCKLPS        Z14, Z12, Z6
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VUNPCKHPS        Z14, Z12, Z12
+	VPERMW           Z4, Z0, Z4
+	VUNPCKLPD        Z6, Z13, Z14
+	VCVTPH2PS        Y4, Z15
+	VUNPCKHPD        Z6, Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VUNPCKLPD        Z12, Z5, Z13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z12, Z5, Z5
+	VEXTRACTI64X4    $0x01, Z4, Y9
+	VMOVUPS          (DI)(AX*2), Y4
+	VCVTPH2PS        Y9, Z12
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z4, Z4
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VMOVUPS          (R8)(AX*2), Y9
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z9, Z9
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z16
+	VMOVUPS          (R9)(AX*2), Y15
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z15, Z15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VMOVUPS          (R10)(AX*2), Y12
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z12, Z12
+	VEXTRACTI64X4    $0x01, Z7, Y17
+	VUNPCKLPS        Z9, Z4, Z7
+	VCVTPH2PS        Y17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VUNPCKHPS        Z9, Z4, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VUNPCKLPS        Z12, Z15, Z9
+	VPERMW           Z10, Z0, Z10
+	VUNPCKHPS        Z12, Z15, Z12
+	VCVTPH2PS        Y10, Z16
+	VUNPCKLPD        Z9, Z7, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VUNPCKHPD        Z9, Z7, Z7
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z2
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z12, Z4, Z9
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VUNPCKHPD        Z12, Z4, Z4
+	VCVTPH2PS        Y10, Z12
+	VSHUFF32X4       $0x88, Z15, Z14, Z10
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VSHUFF32X4       $0xdd, Z15, Z14, Z14
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VSHUFF32X4       $0x88, Z7, Z6, Z15
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z17
+	VSHUFF32X4       $0xdd, Z7, Z6, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VSHUFF32X4       $0x88, Z9, Z13, Z7
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VSHUFF32X4       $0xdd, Z9, Z13, Z13
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0x88, Z4, Z5, Z12
+	VEXTRACTI64X4    $0x01, Z8, Y6
+	VSHUFF32X4       $0xdd, Z4, Z5, Z5
+	VCVTPH2PS        Y6, Z4
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z9
+	VMOVAPS          Z15, Z6
+	VMOVAPS          Z7, Z4
+	VMOVAPS          Z12, Z7
+	VMOVAPS          Z14, Z10
+	VMOVAPS          Z16, Z8
+	VMOVAPS          Z13, Z11
+	VMOVAPS          Z5, Z3
+	JMP              group2step
+
+group2last:
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z5
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPERMW           Z3, Z0, Z3
+	VCVTPH2PS        Y3, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z3, Y3
+	VCVTPH2PS        Y3, Z3
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z3
@@ -28269,18 +28499,62 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z9, Z6, Z12
+	VUNPCKHPS  Z9, Z6, Z6
+	VUNPCKLPS  Z11, Z10, Z9
+	VUNPCKHPS  Z11, Z10, Z10
+	VUNPCKLPD  Z9, Z12, Z11
+	VUNPCKHPD  Z9, Z12, Z9
+	VUNPCKLPD  Z10, Z6, Z12
+	VUNPCKHPD  Z10, Z6, Z6
+	VSHUFF32X4 $0x88, Z11, Z7, Z10
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z9, Z5, Z7
+	VSHUFF32X4 $0xdd, Z9, Z5, Z9
+	VSHUFF32X4 $0x88, Z12, Z8, Z5
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z6, Z4, Z8
+	VSHUFF32X4 $0xdd, Z6, Z4, Z4
+	PCALIGN    $0x40
 
 group3step:
 	PREFETCHT0 (CX)
@@ -28327,144 +28601,239 @@ group3ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead6:
-	VMOVUPS      (DI), Y4
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
-	VMOVUPS      (R8), Y5
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
-	VMOVUPS      (R9), Y6
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
-	VMOVUPS      (R10), Y7
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z5, Z4, Z8
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPS    Z7, Z6, Z5
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPD    Z5, Z8, Z7
-	VUNPCKHPD    Z5, Z8, Z5
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      (DI)(AX*2), Y6
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
-	VMOVUPS      (R8)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
-	VMOVUPS      (R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
-	VMOVUPS      (R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z9, Z6, Z12
-	VUNPCKHPS        Z9, Z6, Z6
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z6, Z12
-	VUNPCKHPD        Z10, Z6, Z6
-	VSHUFF32X4       $0x88, Z11, Z7, Z10
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z9, Z5, Z7
-	VSHUFF32X4       $0xdd, Z9, Z5, Z9
-	VSHUFF32X4       $0x88, Z12, Z8, Z5
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z6, Z4, Z8
-	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z10, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z7, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z5, Z0, Z5
-	VCVTPH2PS        Y5, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z5, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VFMADD231PS.BCST 8(R14), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z8, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VFMADD231PS.BCST 8(R14), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z11, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VFMADD231PS.BCST 8(R14), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z9, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VFMADD231PS.BCST 8(R14), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z12, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z4, Z0, Z4
-	VCVTPH2PS        Y4, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VFMADD231PS.BCST 8(R14), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z4, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group3step
+	JE               group3last
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z13
+	VMOVUPS          (DI), Y6
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z6, Z6
+	VCVTPH2PS        Y10, Z14
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VMOVUPS          (R8), Y10
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z10, Z10
+	VFMADD231PS.BCST 8(R14), Z13, Z3
+	VPERMW           Z7, Z0, Z7
+	VMOVUPS          (R9), Y13
+	VCVTPH2PS        Y7, Z16
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VMOVUPS          (R10), Y15
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z15, Z15
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y14
+	VUNPCKLPS        Z10, Z6, Z7
+	VCVTPH2PS        Y14, Z14
+	VUNPCKHPS        Z10, Z6, Z6
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VUNPCKLPS        Z15, Z13, Z10
+	VFMADD231PS.BCST 8(R14), Z16, Z3
+	VUNPCKHPS        Z15, Z13, Z13
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z16
+	VUNPCKLPD        Z10, Z7, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VUNPCKHPD        Z10, Z7, Z7
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VUNPCKLPD        Z13, Z6, Z10
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z13, Z6, Z6
+	VEXTRACTI64X4    $0x01, Z5, Y13
+	VMOVUPS          (DI)(AX*2), Y5
+	VCVTPH2PS        Y13, Z14
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z5, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VMOVUPS          (R8)(AX*2), Y13
+	VFMADD231PS.BCST 8(R14), Z16, Z3
+	VPERMW           Z8, Z0, Z8
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z13, Z13
+	VCVTPH2PS        Y8, Z17
+	VMOVUPS          (R9)(AX*2), Y16
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z16, Z16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VMOVUPS          (R10)(AX*2), Y14
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z14, Z14
+	VCVTPH2PS        Y8, Z18
+	VUNPCKLPS        Z13, Z5, Z8
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VUNPCKHPS        Z13, Z5, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VUNPCKLPS        Z14, Z16, Z13
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z17
+	VUNPCKHPS        Z14, Z16, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z1
+	VUNPCKLPD        Z13, Z8, Z16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z2
+	VUNPCKHPD        Z13, Z8, Z8
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z3
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z14, Z5, Z13
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VUNPCKHPD        Z14, Z5, Z5
+	VCVTPH2PS        Y11, Z14
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VSHUFF32X4       $0x88, Z16, Z15, Z11
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VSHUFF32X4       $0xdd, Z16, Z15, Z15
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VPERMW           Z9, Z0, Z9
+	VSHUFF32X4       $0x88, Z8, Z7, Z16
+	VCVTPH2PS        Y9, Z18
+	VSHUFF32X4       $0xdd, Z8, Z7, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VSHUFF32X4       $0x88, Z13, Z10, Z8
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VSHUFF32X4       $0xdd, Z13, Z10, Z13
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y7
+	VSHUFF32X4       $0x88, Z5, Z6, Z9
+	VCVTPH2PS        Y7, Z7
+	VSHUFF32X4       $0xdd, Z5, Z6, Z6
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z10
+	VMOVAPS          Z16, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z9, Z8
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z17, Z9
+	VMOVAPS          Z13, Z12
+	VMOVAPS          Z6, Z4
+	JMP              group3step
+
+group3last:
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z6
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z4
@@ -28555,19 +28924,63 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z10, Z7, Z13
+	VUNPCKHPS  Z10, Z7, Z7
+	VUNPCKLPS  Z12, Z11, Z10
+	VUNPCKHPS  Z12, Z11, Z11
+	VUNPCKLPD  Z10, Z13, Z12
+	VUNPCKHPD  Z10, Z13, Z10
+	VUNPCKLPD  Z11, Z7, Z13
+	VUNPCKHPD  Z11, Z7, Z7
+	VSHUFF32X4 $0x88, Z12, Z8, Z11
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z10, Z6, Z8
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z13, Z9, Z6
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z7, Z5, Z9
+	VSHUFF32X4 $0xdd, Z7, Z5, Z5
+	PCALIGN    $0x40
 
 group4step:
 	PREFETCHT0 (CX)
@@ -28614,160 +29027,271 @@ group4ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead6:
-	VMOVUPS      (DI), Y5
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
-	VMOVUPS      (R8), Y6
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z6, Z5, Z9
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPS    Z8, Z7, Z6
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPD    Z6, Z9, Z8
-	VUNPCKHPD    Z6, Z9, Z6
-	VUNPCKLPD    Z7, Z5, Z9
-	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (DI)(AX*2), Y7
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
-	VMOVUPS      (R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z7, Z13
-	VUNPCKHPS        Z10, Z7, Z7
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z7, Z13
-	VUNPCKHPD        Z11, Z7, Z7
-	VSHUFF32X4       $0x88, Z12, Z8, Z11
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z10, Z6, Z8
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z13, Z9, Z6
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z7, Z5, Z9
-	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VEXTRACTI64X4    $0x01, Z11, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VEXTRACTI64X4    $0x01, Z8, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z6, Z0, Z6
-	VCVTPH2PS        Y6, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VEXTRACTI64X4    $0x01, Z6, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VFMADD231PS.BCST 12(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z9, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VFMADD231PS.BCST 12(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z12, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VFMADD231PS.BCST 12(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z10, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VFMADD231PS.BCST 12(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z13, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPERMW           Z5, Z0, Z5
-	VCVTPH2PS        Y5, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z2
-	VFMADD231PS.BCST 8(R14), Z6, Z3
-	VFMADD231PS.BCST 12(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z5, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group4step
+	JE               group4last
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z14
+	VMOVUPS          (DI), Y7
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z15
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z7, Z7
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VMOVUPS          (R8), Y11
+	VFMADD231PS.BCST 8(R14), Z14, Z3
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z11, Z11
+	VFMADD231PS.BCST 12(R14), Z14, Z4
+	VPERMW           Z8, Z0, Z8
+	VMOVUPS          (R9), Y14
+	VCVTPH2PS        Y8, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VMOVUPS          (R10), Y16
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z16, Z16
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y15
+	VUNPCKLPS        Z11, Z7, Z8
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VUNPCKHPS        Z11, Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VUNPCKLPS        Z16, Z14, Z11
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VUNPCKHPS        Z16, Z14, Z14
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z17
+	VUNPCKLPD        Z11, Z8, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VUNPCKHPD        Z11, Z8, Z8
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VUNPCKLPD        Z14, Z7, Z11
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z14, Z7, Z7
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z15
+	VMOVUPS          (DI)(AX*2), Y6
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z6, Z6
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VMOVUPS          (R8)(AX*2), Y14
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VPERMW           Z9, Z0, Z9
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z14, Z14
+	VCVTPH2PS        Y9, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VMOVUPS          (R9)(AX*2), Y17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VMOVUPS          (R10)(AX*2), Y15
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z15, Z15
+	VCVTPH2PS        Y9, Z19
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VUNPCKLPS        Z14, Z6, Z9
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VUNPCKHPS        Z14, Z6, Z6
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VUNPCKLPS        Z15, Z17, Z14
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z18
+	VUNPCKHPS        Z15, Z17, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z2
+	VUNPCKLPD        Z14, Z9, Z17
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z3
+	VUNPCKHPD        Z14, Z9, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z19, Z4
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z15, Z6, Z14
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VUNPCKHPD        Z15, Z6, Z6
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VSHUFF32X4       $0x88, Z17, Z16, Z15
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VSHUFF32X4       $0xdd, Z17, Z16, Z16
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VPERMW           Z10, Z0, Z10
+	VSHUFF32X4       $0x88, Z9, Z8, Z17
+	VCVTPH2PS        Y10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VSHUFF32X4       $0xdd, Z9, Z8, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VSHUFF32X4       $0x88, Z14, Z11, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VSHUFF32X4       $0xdd, Z14, Z11, Z14
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y8
+	VSHUFF32X4       $0x88, Z6, Z7, Z10
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VSHUFF32X4       $0xdd, Z6, Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z17, Z8
+	VMOVAPS          Z9, Z6
+	VMOVAPS          Z10, Z9
+	VMOVAPS          Z16, Z12
+	VMOVAPS          Z18, Z10
+	VMOVAPS          Z14, Z13
+	VMOVAPS          Z7, Z5
+	JMP              group4step
+
+group4last:
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z7
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPERMW           Z5, Z0, Z5
+	VCVTPH2PS        Y5, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z5, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z5
@@ -28858,20 +29382,64 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z11, Z8, Z14
+	VUNPCKHPS  Z11, Z8, Z8
+	VUNPCKLPS  Z13, Z12, Z11
+	VUNPCKHPS  Z13, Z12, Z12
+	VUNPCKLPD  Z11, Z14, Z13
+	VUNPCKHPD  Z11, Z14, Z11
+	VUNPCKLPD  Z12, Z8, Z14
+	VUNPCKHPD  Z12, Z8, Z8
+	VSHUFF32X4 $0x88, Z13, Z9, Z12
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z11, Z7, Z9
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z14, Z10, Z7
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z8, Z6, Z10
+	VSHUFF32X4 $0xdd, Z8, Z6, Z6
+	PCALIGN    $0x40
 
 group5step:
 	PREFETCHT0 (CX)
@@ -28918,176 +29486,303 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	VMOVUPS      (DI), Y6
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
-	VMOVUPS      (R8), Y7
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
-	VMOVUPS      (R9), Y8
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
-	VMOVUPS      (R10), Y9
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z7, Z6, Z10
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPS    Z9, Z8, Z7
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPD    Z7, Z10, Z9
-	VUNPCKHPD    Z7, Z10, Z7
-	VUNPCKLPD    Z8, Z6, Z10
-	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      (DI)(AX*2), Y8
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
-	VMOVUPS      (R8)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
-	VMOVUPS      (R9)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
-	VMOVUPS      (R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z11, Z8, Z14
-	VUNPCKHPS        Z11, Z8, Z8
-	VUNPCKLPS        Z13, Z12, Z11
-	VUNPCKHPS        Z13, Z12, Z12
-	VUNPCKLPD        Z11, Z14, Z13
-	VUNPCKHPD        Z11, Z14, Z11
-	VUNPCKLPD        Z12, Z8, Z14
-	VUNPCKHPD        Z12, Z8, Z8
-	VSHUFF32X4       $0x88, Z13, Z9, Z12
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z11, Z7, Z9
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z14, Z10, Z7
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z8, Z6, Z10
-	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group5last
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z12, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y12, Z15
+	VMOVUPS          (DI), Y8
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VMOVUPS          (R8), Y12
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VFMADD231PS.BCST 12(R14), Z15, Z4
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z12, Z12
+	VFMADD231PS.BCST 16(R14), Z15, Z5
 	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z9, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VMOVUPS          (R9), Y15
+	VCVTPH2PS        Y9, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z15, Z15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VMOVUPS          (R10), Y17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z17, Z17
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y16
+	VUNPCKLPS        Z12, Z8, Z9
+	VCVTPH2PS        Y16, Z16
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VUNPCKHPS        Z12, Z8, Z8
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VUNPCKLPS        Z17, Z15, Z12
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VFMADD231PS.BCST 16(R14), Z18, Z5
+	VUNPCKHPS        Z17, Z15, Z15
 	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VCVTPH2PS        Y7, Z18
+	VUNPCKLPD        Z12, Z9, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VUNPCKHPD        Z12, Z9, Z9
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VUNPCKLPD        Z15, Z8, Z12
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z15, Z8, Z8
 	VEXTRACTI64X4    $0x01, Z7, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y7, Z16
+	VMOVUPS          (DI)(AX*2), Y7
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z7, Z7
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VMOVUPS          (R8)(AX*2), Y15
+	VFMADD231PS.BCST 16(R14), Z18, Z5
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VFMADD231PS.BCST 16(R14), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z10, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z15, Z15
+	VCVTPH2PS        Y10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VMOVUPS          (R9)(AX*2), Y18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VMOVUPS          (R10)(AX*2), Y16
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z16, Z16
+	VCVTPH2PS        Y10, Z20
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VUNPCKLPS        Z15, Z7, Z10
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VUNPCKHPS        Z15, Z7, Z7
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VUNPCKLPS        Z16, Z18, Z15
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VFMADD231PS.BCST 16(R14), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z13, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VCVTPH2PS        Y13, Z19
+	VUNPCKHPS        Z16, Z18, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z2
+	VUNPCKLPD        Z15, Z10, Z18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z4
+	VUNPCKHPD        Z15, Z10, Z10
+	VFMADD231PS.BCST 16(R14)(SI*1), Z20, Z5
 	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z16, Z7, Z15
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VCVTPH2PS        Y13, Z13
+	VUNPCKHPD        Z16, Z7, Z7
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VSHUFF32X4       $0x88, Z18, Z17, Z16
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VSHUFF32X4       $0xdd, Z18, Z17, Z17
+	VFMADD231PS.BCST 16(R14), Z19, Z5
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z3
-	VFMADD231PS.BCST 12(R14), Z7, Z4
-	VFMADD231PS.BCST 16(R14), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z11, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VSHUFF32X4       $0x88, Z10, Z9, Z18
+	VCVTPH2PS        Y11, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VSHUFF32X4       $0xdd, Z10, Z9, Z19
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VSHUFF32X4       $0x88, Z15, Z12, Z10
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VSHUFF32X4       $0xdd, Z15, Z12, Z15
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y9
+	VSHUFF32X4       $0x88, Z7, Z8, Z11
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VSHUFF32X4       $0xdd, Z7, Z8, Z8
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VFMADD231PS.BCST 16(R14), Z20, Z5
 	VPERMW           Z14, Z0, Z14
 	VCVTPH2PS        Y14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y9
+	VCVTPH2PS        Y9, Z9
 	VFMADD231PS.BCST (R14), Z7, Z1
 	VFMADD231PS.BCST 4(R14), Z7, Z2
 	VFMADD231PS.BCST 8(R14), Z7, Z3
 	VFMADD231PS.BCST 12(R14), Z7, Z4
 	VFMADD231PS.BCST 16(R14), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z14, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
 	VPERMW           Z6, Z0, Z6
 	VCVTPH2PS        Y6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
 	VFMADD231PS.BCST (R14), Z7, Z1
 	VFMADD231PS.BCST 4(R14), Z7, Z2
 	VFMADD231PS.BCST 8(R14), Z7, Z3
 	VFMADD231PS.BCST 12(R14), Z7, Z4
 	VFMADD231PS.BCST 16(R14), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z6, Y6
-	VCVTPH2PS        Y6, Z6
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
-	CMPQ             DI, k_len+32(FP)
-	JNE              group5step
+	VMOVAPS          Z16, Z12
+	VMOVAPS          Z18, Z9
+	VMOVAPS          Z10, Z7
+	VMOVAPS          Z11, Z10
+	VMOVAPS          Z17, Z13
+	VMOVAPS          Z19, Z11
+	VMOVAPS          Z15, Z14
+	VMOVAPS          Z8, Z6
+	JMP              group5step
+
+group5last:
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z8
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z6
@@ -29256,21 +29951,65 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z12, Z9, Z15
+	VUNPCKHPS  Z12, Z9, Z9
+	VUNPCKLPS  Z14, Z13, Z12
+	VUNPCKHPS  Z14, Z13, Z13
+	VUNPCKLPD  Z12, Z15, Z14
+	VUNPCKHPD  Z12, Z15, Z12
+	VUNPCKLPD  Z13, Z9, Z15
+	VUNPCKHPD  Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z14, Z10, Z13
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z12, Z8, Z10
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z15, Z11, Z8
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z9, Z7, Z11
+	VSHUFF32X4 $0xdd, Z9, Z7, Z7
+	PCALIGN    $0x40
 
 group6step:
 	PREFETCHT0 (CX)
@@ -29317,179 +30056,181 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	VMOVUPS      (DI), Y7
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
-	VMOVUPS      (R8), Y8
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
-	VMOVUPS      (R9), Y9
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
-	VMOVUPS      (R10), Y10
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z7, Z11
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z7, Z11
-	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (DI)(AX*2), Y9
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
-	VMOVUPS      (R8)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
-	VMOVUPS      (R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
-	VMOVUPS      (R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z12, Z9, Z15
-	VUNPCKHPS        Z12, Z9, Z9
-	VUNPCKLPS        Z14, Z13, Z12
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z15, Z14
-	VUNPCKHPD        Z12, Z15, Z12
-	VUNPCKLPD        Z13, Z9, Z15
-	VUNPCKHPD        Z13, Z9, Z9
-	VSHUFF32X4       $0x88, Z14, Z10, Z13
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z12, Z8, Z10
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z15, Z11, Z8
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z9, Z7, Z11
-	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group6last
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VCVTPH2PS        Y13, Z17
 	VEXTRACTI64X4    $0x01, Z13, Y9
+	VMOVUPS          (DI), Y13
 	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VMOVUPS          (R8), Y16
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VFMADD231PS.BCST 16(R14), Z17, Z5
+	VFMADD231PS.BCST 20(R14), Z17, Z6
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z16, Z16
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VEXTRACTI64X4    $0x01, Z10, Y9
-	VCVTPH2PS        Y9, Z9
+	VCVTPH2PS        Y10, Z20
+	VMOVUPS          (R9), Y17
 	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z17, Z17
 	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VMOVUPS          (R10), Y18
 	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
 	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
 	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z18, Z18
+	VEXTRACTI64X4    $0x01, Z10, Y9
+	VCVTPH2PS        Y9, Z19
+	VUNPCKLPS        Z16, Z13, Z9
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VUNPCKHPS        Z16, Z13, Z13
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VUNPCKLPS        Z18, Z17, Z16
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VFMADD231PS.BCST 20(R14), Z20, Z6
 	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VUNPCKHPS        Z18, Z17, Z18
+	VCVTPH2PS        Y8, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VUNPCKLPD        Z16, Z9, Z10
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z3
+	VUNPCKHPD        Z16, Z9, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z19, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z19, Z5
+	VUNPCKLPD        Z18, Z13, Z16
+	VFMADD231PS.BCST 20(R14)(SI*1), Z19, Z6
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z8, Y8
+	VUNPCKHPD        Z18, Z13, Z13
 	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VMOVUPS          (DI)(AX*2), Y20
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z20, Z20
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VFMADD231PS.BCST 16(R14), Z17, Z5
+	VFMADD231PS.BCST 20(R14), Z17, Z6
+	VMOVUPS          (R8)(AX*2), Y21
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VCVTPH2PS        Y11, Z22
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VMOVUPS          (R9)(AX*2), Y17
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y18
 	VEXTRACTI64X4    $0x01, Z11, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y8, Z19
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z18, Z18
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VUNPCKLPS        Z21, Z20, Z8
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VUNPCKHPS        Z21, Z20, Z11
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VFMADD231PS.BCST 20(R14), Z22, Z6
 	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VFMADD231PS.BCST 20(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z14, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VUNPCKLPS        Z18, Z17, Z20
+	VCVTPH2PS        Y14, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VUNPCKHPS        Z18, Z17, Z17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z3
+	VUNPCKLPD        Z20, Z8, Z18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z19, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z19, Z5
+	VUNPCKHPD        Z20, Z8, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z19, Z6
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y14
+	VUNPCKLPD        Z17, Z11, Z19
+	VCVTPH2PS        Y14, Z20
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VUNPCKHPD        Z17, Z11, Z17
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VSHUFF32X4       $0x88, Z18, Z10, Z11
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VSHUFF32X4       $0xdd, Z18, Z10, Z14
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VFMADD231PS.BCST 20(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z12, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VCVTPH2PS        Y12, Z18
+	VSHUFF32X4       $0x88, Z8, Z9, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z2
+	VSHUFF32X4       $0xdd, Z8, Z9, Z9
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z4
+	VSHUFF32X4       $0x88, Z19, Z16, Z8
+	VFMADD231PS.BCST 16(R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z20, Z6
 	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z19, Z16, Z16
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z19
+	VSHUFF32X4       $0x88, Z17, Z13, Z12
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VSHUFF32X4       $0xdd, Z17, Z13, Z17
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VFMADD231PS.BCST 16(R14), Z18, Z5
+	VFMADD231PS.BCST 20(R14), Z18, Z6
 	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VFMADD231PS.BCST 20(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z15, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VCVTPH2PS        Y15, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z19, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z19, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z19, Z6
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y15
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VFMADD231PS.BCST 8(R14), Z13, Z3
+	VFMADD231PS.BCST 12(R14), Z13, Z4
+	VFMADD231PS.BCST 16(R14), Z13, Z5
+	VFMADD231PS.BCST 20(R14), Z13, Z6
 	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z2
-	VFMADD231PS.BCST 8(R14), Z8, Z3
-	VFMADD231PS.BCST 12(R14), Z8, Z4
-	VFMADD231PS.BCST 16(R14), Z8, Z5
-	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VCVTPH2PS        Y7, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z7, Y7
 	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VFMADD231PS.BCST 8(R14), Z13, Z3
+	VFMADD231PS.BCST 12(R14), Z13, Z4
+	VFMADD231PS.BCST 16(R14), Z13, Z5
+	VFMADD231PS.BCST 20(R14), Z13, Z6
 	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
@@ -29497,12 +30238,153 @@ group6ahead6:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
-	CMPQ             DI, k_len+32(FP)
-	JNE              group6step
+	VMOVAPS          Z11, Z13
+	VMOVAPS          Z10, Z10
+	VMOVAPS          Z8, Z8
+	VMOVAPS          Z12, Z11
+	VMOVAPS          Z14, Z14
+	VMOVAPS          Z9, Z12
+	VMOVAPS          Z16, Z15
+	VMOVAPS          Z17, Z7
+	JMP              group6step
+
+group6last:
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z9
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VCVTPH2PS        Y13, Z13
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z7
@@ -29671,22 +30553,66 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z13, Z10, Z16
+	VUNPCKHPS  Z13, Z10, Z10
+	VUNPCKLPS  Z15, Z14, Z13
+	VUNPCKHPS  Z15, Z14, Z14
+	VUNPCKLPD  Z13, Z16, Z15
+	VUNPCKHPD  Z13, Z16, Z13
+	VUNPCKLPD  Z14, Z10, Z16
+	VUNPCKHPD  Z14, Z10, Z10
+	VSHUFF32X4 $0x88, Z15, Z11, Z14
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z13, Z9, Z11
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z16, Z12, Z9
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z10, Z8, Z12
+	VSHUFF32X4 $0xdd, Z10, Z8, Z8
+	PCALIGN    $0x40
 
 group7step:
 	PREFETCHT0 (CX)
@@ -29733,194 +30659,196 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	VMOVUPS      (DI), Y8
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
-	VMOVUPS      (R8), Y9
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
-	VMOVUPS      (R9), Y10
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
-	VMOVUPS      (R10), Y11
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z9, Z8, Z12
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPS    Z11, Z10, Z9
-	VUNPCKHPS    Z11, Z10, Z10
-	VUNPCKLPD    Z9, Z12, Z11
-	VUNPCKHPD    Z9, Z12, Z9
-	VUNPCKLPD    Z10, Z8, Z12
-	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      (DI)(AX*2), Y10
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
-	VMOVUPS      (R8)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
-	VMOVUPS      (R9)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
-	VMOVUPS      (R10)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z13, Z10, Z16
-	VUNPCKHPS        Z13, Z10, Z10
-	VUNPCKLPS        Z15, Z14, Z13
-	VUNPCKHPS        Z15, Z14, Z14
-	VUNPCKLPD        Z13, Z16, Z15
-	VUNPCKHPD        Z13, Z16, Z13
-	VUNPCKLPD        Z14, Z10, Z16
-	VUNPCKHPD        Z14, Z10, Z10
-	VSHUFF32X4       $0x88, Z15, Z11, Z14
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z13, Z9, Z11
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z16, Z12, Z9
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z10, Z8, Z12
-	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group7last
 	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VCVTPH2PS        Y14, Z18
 	VEXTRACTI64X4    $0x01, Z14, Y10
+	VMOVUPS          (DI), Y14
 	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VMOVUPS          (R8), Y17
+	VFMADD231PS.BCST 16(R14), Z18, Z5
+	VFMADD231PS.BCST 20(R14), Z18, Z6
+	VFMADD231PS.BCST 24(R14), Z18, Z7
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z11, Y10
-	VCVTPH2PS        Y10, Z10
+	VCVTPH2PS        Y11, Z21
+	VMOVUPS          (R9), Y18
 	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
 	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
 	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VMOVUPS          (R10), Y19
 	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
 	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
 	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VEXTRACTI64X4    $0x01, Z11, Y10
+	VCVTPH2PS        Y10, Z20
+	VUNPCKLPS        Z17, Z14, Z10
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VUNPCKHPS        Z17, Z14, Z14
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VUNPCKLPS        Z19, Z18, Z17
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VFMADD231PS.BCST 24(R14), Z21, Z7
 	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VUNPCKHPS        Z19, Z18, Z19
+	VCVTPH2PS        Y9, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VUNPCKLPD        Z17, Z10, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z4
+	VUNPCKHPD        Z17, Z10, Z10
+	VFMADD231PS.BCST 16(R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z20, Z6
+	VUNPCKLPD        Z19, Z14, Z17
+	VFMADD231PS.BCST 24(R14)(SI*1), Z20, Z7
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z9, Y9
+	VUNPCKHPD        Z19, Z14, Z14
 	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VMOVUPS          (DI)(AX*2), Y21
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z21, Z21
+	VFMADD231PS.BCST 16(R14), Z18, Z5
+	VFMADD231PS.BCST 20(R14), Z18, Z6
+	VFMADD231PS.BCST 24(R14), Z18, Z7
+	VMOVUPS          (R8)(AX*2), Y22
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VCVTPH2PS        Y12, Z23
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z22, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VMOVUPS          (R9)(AX*2), Y18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y19
 	VEXTRACTI64X4    $0x01, Z12, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y9, Z20
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z19, Z19
+	VFMADD231PS.BCST (R14), Z23, Z1
+	VFMADD231PS.BCST 4(R14), Z23, Z2
+	VFMADD231PS.BCST 8(R14), Z23, Z3
+	VUNPCKLPS        Z22, Z21, Z9
+	VFMADD231PS.BCST 12(R14), Z23, Z4
+	VFMADD231PS.BCST 16(R14), Z23, Z5
+	VUNPCKHPS        Z22, Z21, Z12
+	VFMADD231PS.BCST 20(R14), Z23, Z6
+	VFMADD231PS.BCST 24(R14), Z23, Z7
 	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VFMADD231PS.BCST 24(R14), Z9, Z7
-	VEXTRACTI64X4    $0x01, Z15, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VUNPCKLPS        Z19, Z18, Z21
+	VCVTPH2PS        Y15, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VUNPCKHPS        Z19, Z18, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z4
+	VUNPCKLPD        Z21, Z9, Z19
+	VFMADD231PS.BCST 16(R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z20, Z6
+	VUNPCKHPD        Z21, Z9, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z20, Z7
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y15
+	VUNPCKLPD        Z18, Z12, Z20
+	VCVTPH2PS        Y15, Z21
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VUNPCKHPD        Z18, Z12, Z18
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VSHUFF32X4       $0x88, Z19, Z11, Z12
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VFMADD231PS.BCST 20(R14), Z22, Z6
+	VFMADD231PS.BCST 24(R14), Z22, Z7
+	VSHUFF32X4       $0xdd, Z19, Z11, Z15
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VFMADD231PS.BCST 24(R14), Z9, Z7
-	VEXTRACTI64X4    $0x01, Z13, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VCVTPH2PS        Y13, Z19
+	VSHUFF32X4       $0x88, Z9, Z10, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z3
+	VSHUFF32X4       $0xdd, Z9, Z10, Z10
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z21, Z5
+	VSHUFF32X4       $0x88, Z20, Z17, Z9
+	VFMADD231PS.BCST 20(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z21, Z7
 	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z20, Z17, Z17
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VCVTPH2PS        Y13, Z20
+	VSHUFF32X4       $0x88, Z18, Z14, Z13
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VSHUFF32X4       $0xdd, Z18, Z14, Z18
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VFMADD231PS.BCST 24(R14), Z19, Z7
 	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VFMADD231PS.BCST 24(R14), Z9, Z7
-	VEXTRACTI64X4    $0x01, Z16, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VCVTPH2PS        Y16, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z20, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z20, Z7
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y16
+	VCVTPH2PS        Y16, Z16
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z3
+	VFMADD231PS.BCST 12(R14), Z14, Z4
+	VFMADD231PS.BCST 16(R14), Z14, Z5
+	VFMADD231PS.BCST 20(R14), Z14, Z6
+	VFMADD231PS.BCST 24(R14), Z14, Z7
 	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z3
-	VFMADD231PS.BCST 12(R14), Z9, Z4
-	VFMADD231PS.BCST 16(R14), Z9, Z5
-	VFMADD231PS.BCST 20(R14), Z9, Z6
-	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VCVTPH2PS        Y8, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z8, Y8
 	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VFMADD231PS.BCST 8(R14), Z14, Z3
+	VFMADD231PS.BCST 12(R14), Z14, Z4
+	VFMADD231PS.BCST 16(R14), Z14, Z5
+	VFMADD231PS.BCST 20(R14), Z14, Z6
+	VFMADD231PS.BCST 24(R14), Z14, Z7
 	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
@@ -29929,12 +30857,169 @@ group7ahead6:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
-	CMPQ             DI, k_len+32(FP)
-	JNE              group7step
+	VMOVAPS          Z12, Z14
+	VMOVAPS          Z11, Z11
+	VMOVAPS          Z9, Z9
+	VMOVAPS          Z13, Z12
+	VMOVAPS          Z15, Z15
+	VMOVAPS          Z10, Z13
+	VMOVAPS          Z17, Z16
+	VMOVAPS          Z18, Z8
+	JMP              group7step
+
+group7last:
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z10
+	VEXTRACTI64X4    $0x01, Z14, Y14
+	VCVTPH2PS        Y14, Z14
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z8
@@ -30103,23 +31188,67 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z14, Z11, Z17
+	VUNPCKHPS  Z14, Z11, Z11
+	VUNPCKLPS  Z16, Z15, Z14
+	VUNPCKHPS  Z16, Z15, Z15
+	VUNPCKLPD  Z14, Z17, Z16
+	VUNPCKHPD  Z14, Z17, Z14
+	VUNPCKLPD  Z15, Z11, Z17
+	VUNPCKHPD  Z15, Z11, Z11
+	VSHUFF32X4 $0x88, Z16, Z12, Z15
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z14, Z10, Z12
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z17, Z13, Z10
+	VSHUFF32X4 $0xdd, Z17, Z13, Z17
+	VSHUFF32X4 $0x88, Z11, Z9, Z13
+	VSHUFF32X4 $0xdd, Z11, Z9, Z9
+	PCALIGN    $0x40
 
 group8step:
 	PREFETCHT0 (CX)
@@ -30166,209 +31295,211 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	VMOVUPS      (DI), Y9
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
-	VMOVUPS      (R8), Y10
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
-	VMOVUPS      (R9), Y11
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
-	VMOVUPS      (R10), Y12
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z9, Z13
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z9, Z13
-	VUNPCKHPD    Z11, Z9, Z9
-	VMOVUPS      (DI)(AX*2), Y11
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
-	VMOVUPS      (R8)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
-	VMOVUPS      (R9)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
-	VMOVUPS      (R10)(AX*2), Y16
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z14, Z11, Z17
-	VUNPCKHPS        Z14, Z11, Z11
-	VUNPCKLPS        Z16, Z15, Z14
-	VUNPCKHPS        Z16, Z15, Z15
-	VUNPCKLPD        Z14, Z17, Z16
-	VUNPCKHPD        Z14, Z17, Z14
-	VUNPCKLPD        Z15, Z11, Z17
-	VUNPCKHPD        Z15, Z11, Z11
-	VSHUFF32X4       $0x88, Z16, Z12, Z15
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z14, Z10, Z12
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z17, Z13, Z10
-	VSHUFF32X4       $0xdd, Z17, Z13, Z17
-	VSHUFF32X4       $0x88, Z11, Z9, Z13
-	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group8last
 	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z2
-	VFMADD231PS.BCST 8(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14), Z11, Z4
-	VFMADD231PS.BCST 16(R14), Z11, Z5
-	VFMADD231PS.BCST 20(R14), Z11, Z6
-	VFMADD231PS.BCST 24(R14), Z11, Z7
-	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VCVTPH2PS        Y15, Z19
 	VEXTRACTI64X4    $0x01, Z15, Y11
+	VMOVUPS          (DI), Y15
 	VCVTPH2PS        Y11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z8
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z15, Z15
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VMOVUPS          (R8), Y18
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VFMADD231PS.BCST 24(R14), Z19, Z7
+	VFMADD231PS.BCST 28(R14), Z19, Z8
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z18, Z18
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z2
-	VFMADD231PS.BCST 8(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14), Z11, Z4
-	VFMADD231PS.BCST 16(R14), Z11, Z5
-	VFMADD231PS.BCST 20(R14), Z11, Z6
-	VFMADD231PS.BCST 24(R14), Z11, Z7
-	VFMADD231PS.BCST 28(R14), Z11, Z8
-	VEXTRACTI64X4    $0x01, Z12, Y11
-	VCVTPH2PS        Y11, Z11
+	VCVTPH2PS        Y12, Z22
+	VMOVUPS          (R9), Y19
 	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z19, Z19
 	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
 	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
 	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VMOVUPS          (R10), Y20
 	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
 	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z8
 	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z20, Z20
+	VEXTRACTI64X4    $0x01, Z12, Y11
+	VCVTPH2PS        Y11, Z21
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VUNPCKLPS        Z18, Z15, Z11
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VUNPCKHPS        Z18, Z15, Z15
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VFMADD231PS.BCST 20(R14), Z22, Z6
+	VUNPCKLPS        Z20, Z19, Z18
+	VFMADD231PS.BCST 24(R14), Z22, Z7
+	VFMADD231PS.BCST 28(R14), Z22, Z8
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z2
-	VFMADD231PS.BCST 8(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14), Z11, Z4
-	VFMADD231PS.BCST 16(R14), Z11, Z5
-	VFMADD231PS.BCST 20(R14), Z11, Z6
-	VFMADD231PS.BCST 24(R14), Z11, Z7
-	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VUNPCKHPS        Z20, Z19, Z20
+	VCVTPH2PS        Y10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z2
+	VUNPCKLPD        Z18, Z11, Z12
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z21, Z5
+	VUNPCKHPD        Z18, Z11, Z11
+	VFMADD231PS.BCST 20(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z21, Z7
+	VUNPCKLPD        Z20, Z15, Z18
+	VFMADD231PS.BCST 28(R14)(SI*1), Z21, Z8
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z10, Y10
+	VUNPCKHPD        Z20, Z15, Z15
 	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VMOVUPS          (DI)(AX*2), Y22
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z22, Z22
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VFMADD231PS.BCST 24(R14), Z19, Z7
+	VFMADD231PS.BCST 28(R14), Z19, Z8
+	VMOVUPS          (R8)(AX*2), Y23
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VCVTPH2PS        Y13, Z24
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z23, Z23
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VMOVUPS          (R9)(AX*2), Y19
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y20
 	VEXTRACTI64X4    $0x01, Z13, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y10, Z21
+	VFMADD231PS.BCST (R14), Z24, Z1
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z20, Z20
+	VFMADD231PS.BCST 4(R14), Z24, Z2
+	VFMADD231PS.BCST 8(R14), Z24, Z3
+	VUNPCKLPS        Z23, Z22, Z10
+	VFMADD231PS.BCST 12(R14), Z24, Z4
+	VFMADD231PS.BCST 16(R14), Z24, Z5
+	VFMADD231PS.BCST 20(R14), Z24, Z6
+	VUNPCKHPS        Z23, Z22, Z13
+	VFMADD231PS.BCST 24(R14), Z24, Z7
+	VFMADD231PS.BCST 28(R14), Z24, Z8
 	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VFMADD231PS.BCST 28(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z16, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	VUNPCKLPS        Z20, Z19, Z22
+	VCVTPH2PS        Y16, Z23
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z2
+	VUNPCKHPS        Z20, Z19, Z19
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z21, Z5
+	VUNPCKLPD        Z22, Z10, Z20
+	VFMADD231PS.BCST 20(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z21, Z7
+	VUNPCKHPD        Z22, Z10, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z21, Z8
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y16
+	VUNPCKLPD        Z19, Z13, Z21
+	VCVTPH2PS        Y16, Z22
+	VFMADD231PS.BCST (R14), Z23, Z1
+	VFMADD231PS.BCST 4(R14), Z23, Z2
+	VUNPCKHPD        Z19, Z13, Z19
+	VFMADD231PS.BCST 8(R14), Z23, Z3
+	VFMADD231PS.BCST 12(R14), Z23, Z4
+	VFMADD231PS.BCST 16(R14), Z23, Z5
+	VSHUFF32X4       $0x88, Z20, Z12, Z13
+	VFMADD231PS.BCST 20(R14), Z23, Z6
+	VFMADD231PS.BCST 24(R14), Z23, Z7
+	VFMADD231PS.BCST 28(R14), Z23, Z8
+	VSHUFF32X4       $0xdd, Z20, Z12, Z16
 	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VFMADD231PS.BCST 28(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z14, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	VCVTPH2PS        Y14, Z20
+	VSHUFF32X4       $0x88, Z10, Z11, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z22, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z22, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z22, Z3
+	VSHUFF32X4       $0xdd, Z10, Z11, Z11
+	VFMADD231PS.BCST 12(R14)(SI*1), Z22, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z22, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z22, Z6
+	VSHUFF32X4       $0x88, Z21, Z18, Z10
+	VFMADD231PS.BCST 24(R14)(SI*1), Z22, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z22, Z8
 	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z21, Z18, Z18
+	VEXTRACTI64X4    $0x01, Z14, Y14
+	VCVTPH2PS        Y14, Z21
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VSHUFF32X4       $0x88, Z19, Z15, Z14
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VSHUFF32X4       $0xdd, Z19, Z15, Z19
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VFMADD231PS.BCST 20(R14), Z20, Z6
+	VFMADD231PS.BCST 24(R14), Z20, Z7
+	VFMADD231PS.BCST 28(R14), Z20, Z8
 	VPERMW           Z17, Z0, Z17
-	VCVTPH2PS        Y17, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VFMADD231PS.BCST 28(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z17, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	VCVTPH2PS        Y17, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z21, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z21, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z21, Z8
 	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z17, Y17
+	VCVTPH2PS        Y17, Z17
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VFMADD231PS.BCST 12(R14), Z15, Z4
+	VFMADD231PS.BCST 16(R14), Z15, Z5
+	VFMADD231PS.BCST 20(R14), Z15, Z6
+	VFMADD231PS.BCST 24(R14), Z15, Z7
+	VFMADD231PS.BCST 28(R14), Z15, Z8
 	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z2
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 12(R14), Z10, Z4
-	VFMADD231PS.BCST 16(R14), Z10, Z5
-	VFMADD231PS.BCST 20(R14), Z10, Z6
-	VFMADD231PS.BCST 24(R14), Z10, Z7
-	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VCVTPH2PS        Y9, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z17, Z8
+	LEAQ             (R14)(SI*2), R14
 	VEXTRACTI64X4    $0x01, Z9, Y9
 	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VFMADD231PS.BCST 12(R14), Z15, Z4
+	VFMADD231PS.BCST 16(R14), Z15, Z5
+	VFMADD231PS.BCST 20(R14), Z15, Z6
+	VFMADD231PS.BCST 24(R14), Z15, Z7
+	VFMADD231PS.BCST 28(R14), Z15, Z8
 	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
@@ -30378,12 +31509,185 @@ group8ahead6:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
 	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
-	CMPQ             DI, k_len+32(FP)
-	JNE              group8step
+	VMOVAPS          Z13, Z15
+	VMOVAPS          Z12, Z12
+	VMOVAPS          Z10, Z10
+	VMOVAPS          Z14, Z13
+	VMOVAPS          Z16, Z16
+	VMOVAPS          Z11, Z14
+	VMOVAPS          Z18, Z17
+	VMOVAPS          Z19, Z9
+	JMP              group8step
+
+group8last:
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z11
+	VEXTRACTI64X4    $0x01, Z15, Y15
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z17, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z9
@@ -30552,17 +31856,61 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z8, Z5, Z11
+	VUNPCKHPS  Z8, Z5, Z5
+	VUNPCKLPS  Z10, Z9, Z8
+	VUNPCKHPS  Z10, Z9, Z9
+	VUNPCKLPD  Z8, Z11, Z10
+	VUNPCKHPD  Z8, Z11, Z8
+	VUNPCKLPD  Z9, Z5, Z11
+	VUNPCKHPD  Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z10, Z6, Z9
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z8, Z4, Z6
+	VSHUFF32X4 $0xdd, Z8, Z4, Z8
+	VSHUFF32X4 $0x88, Z11, Z7, Z4
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z5, Z3, Z7
+	VSHUFF32X4 $0xdd, Z5, Z3, Z3
+	PCALIGN    $0x40
 
 double1step:
 	PREFETCHT0 (CX)
@@ -30653,204 +32001,272 @@ double1ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double1ahead14:
-	VMOVUPS      (DI), Y3
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z5, Z11
-	VUNPCKHPS    Z8, Z5, Z5
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z5, Z11
-	VUNPCKHPD    Z9, Z5, Z5
-	VSHUFF32X4   $0x88, Z10, Z6, Z9
-	VSHUFF32X4   $0xdd, Z10, Z6, Z10
-	VSHUFF32X4   $0x88, Z8, Z4, Z6
-	VSHUFF32X4   $0xdd, Z8, Z4, Z8
-	VSHUFF32X4   $0x88, Z11, Z7, Z4
-	VSHUFF32X4   $0xdd, Z11, Z7, Z11
-	VSHUFF32X4   $0x88, Z5, Z3, Z7
-	VSHUFF32X4   $0xdd, Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*4), Y5
-	VINSERTF64X4 $0x01, (DI)(R12*1), Z5, Z5
-	VMOVUPS      (R8)(AX*4), Y12
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z12, Z12
-	VMOVUPS      (R9)(AX*4), Y13
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z13, Z13
-	VMOVUPS      (R10)(AX*4), Y14
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z12, Z5, Z15
-	VUNPCKHPS    Z12, Z5, Z5
-	VUNPCKLPS    Z14, Z13, Z12
-	VUNPCKHPS    Z14, Z13, Z13
-	VUNPCKLPD    Z12, Z15, Z14
-	VUNPCKHPD    Z12, Z15, Z12
-	VUNPCKLPD    Z13, Z5, Z15
-	VUNPCKHPD    Z13, Z5, Z5
-	VMOVUPS      (DI)(R11*2), Y13
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z13, Z13
-	VMOVUPS      (R8)(R11*2), Y16
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z16, Z16
-	VMOVUPS      (R9)(R11*2), Y17
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z17, Z17
-	VMOVUPS      (R10)(R11*2), Y18
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z18, Z18
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z16, Z13, Z19
-	VUNPCKHPS        Z16, Z13, Z13
-	VUNPCKLPS        Z18, Z17, Z16
-	VUNPCKHPS        Z18, Z17, Z17
-	VUNPCKLPD        Z16, Z19, Z18
-	VUNPCKHPD        Z16, Z19, Z16
-	VUNPCKLPD        Z17, Z13, Z19
-	VUNPCKHPD        Z17, Z13, Z13
-	VSHUFF32X4       $0x88, Z18, Z14, Z17
-	VSHUFF32X4       $0xdd, Z18, Z14, Z18
-	VSHUFF32X4       $0x88, Z16, Z12, Z14
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z19, Z15, Z12
-	VSHUFF32X4       $0xdd, Z19, Z15, Z19
-	VSHUFF32X4       $0x88, Z13, Z5, Z15
-	VSHUFF32X4       $0xdd, Z13, Z5, Z5
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y5
 	VPERMW           Z9, Z0, Z9
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z5, Z5
 	VCVTPH2PS        Y9, Z13
-	VFMADD231PS.BCST (R14), Z13, Z1
-	VPERMW           Z17, Z0, Z17
-	VCVTPH2PS        Y17, Z13
-	VFMADD231PS.BCST (R14), Z13, Z2
+	VMOVUPS          (R8)(AX*4), Y12
 	VEXTRACTI64X4    $0x01, Z9, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VEXTRACTI64X4    $0x01, Z17, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
-	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z12, Z12
+	VCVTPH2PS        Y9, Z14
+	VMOVUPS          (R9)(AX*4), Y9
+	VFMADD231PS.BCST (R15), Z13, Z1
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z9, Z9
 	VPERMW           Z6, Z0, Z6
-	VCVTPH2PS        Y6, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z9
-	VFMADD231PS.BCST (R14), Z9, Z2
-	VEXTRACTI64X4    $0x01, Z6, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VEXTRACTI64X4    $0x01, Z14, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*4), Y13
+	VCVTPH2PS        Y6, Z15
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z13, Z13
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VUNPCKLPS        Z12, Z5, Z14
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPS        Z12, Z5, Z5
+	VEXTRACTI64X4    $0x01, Z6, Y12
+	VUNPCKLPS        Z13, Z9, Z6
+	VCVTPH2PS        Y12, Z12
+	VUNPCKHPS        Z13, Z9, Z9
+	VFMADD231PS.BCST (R15), Z15, Z1
+	VUNPCKLPD        Z6, Z14, Z13
 	VPERMW           Z4, Z0, Z4
-	VCVTPH2PS        Y4, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
+	VUNPCKHPD        Z6, Z14, Z6
+	VCVTPH2PS        Y4, Z15
+	VUNPCKLPD        Z9, Z5, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VUNPCKHPD        Z9, Z5, Z5
+	LEAQ             (R15)(SI*2), R15
+	VMOVUPS          (DI)(R11*2), Y9
 	VEXTRACTI64X4    $0x01, Z4, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z12, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z9, Z9
+	VCVTPH2PS        Y4, Z12
+	VMOVUPS          (R8)(R11*2), Y4
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z4, Z4
+	VFMADD231PS.BCST (R15), Z15, Z1
+	VMOVUPS          (R9)(R11*2), Y15
 	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z4
-	VFMADD231PS.BCST (R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z7, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z15, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z15, Z15
+	VCVTPH2PS        Y7, Z17
+	VMOVUPS          (R10)(R11*2), Y16
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z16, Z16
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKLPS        Z4, Z9, Z12
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VUNPCKHPS        Z4, Z9, Z4
+	VCVTPH2PS        Y7, Z9
+	VUNPCKLPS        Z16, Z15, Z7
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VUNPCKHPS        Z16, Z15, Z15
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPERMW           Z18, Z0, Z18
-	VCVTPH2PS        Y18, Z4
-	VFMADD231PS.BCST (R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z10, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z18, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z7, Z12, Z16
+	VCVTPH2PS        Y10, Z17
+	VUNPCKHPD        Z7, Z12, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VUNPCKLPD        Z15, Z4, Z9
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPD        Z15, Z4, Z4
+	VEXTRACTI64X4    $0x01, Z10, Y12
+	VSHUFF32X4       $0x88, Z16, Z13, Z10
+	VCVTPH2PS        Y12, Z12
+	VSHUFF32X4       $0xdd, Z16, Z13, Z13
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VSHUFF32X4       $0x88, Z7, Z6, Z15
 	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z4
-	VFMADD231PS.BCST (R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z8, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z16, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z7, Z6, Z7
+	VCVTPH2PS        Y8, Z16
+	VSHUFF32X4       $0x88, Z9, Z14, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VSHUFF32X4       $0xdd, Z9, Z14, Z12
+	LEAQ             (R15)(SI*2), R15
+	VSHUFF32X4       $0x88, Z4, Z5, Z9
+	VSHUFF32X4       $0xdd, Z4, Z5, Z4
+	VEXTRACTI64X4    $0x01, Z8, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R15), Z16, Z1
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPERMW           Z19, Z0, Z19
-	VCVTPH2PS        Y19, Z4
-	VFMADD231PS.BCST (R14), Z4, Z2
-	VEXTRACTI64X4    $0x01, Z11, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VEXTRACTI64X4    $0x01, Z19, Y4
-	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y11, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z11, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R15), Z8, Z1
 	VPERMW           Z3, Z0, Z3
-	VCVTPH2PS        Y3, Z4
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPERMW           Z5, Z0, Z5
-	VCVTPH2PS        Y5, Z4
-	VFMADD231PS.BCST (R14), Z4, Z2
+	VCVTPH2PS        Y3, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	LEAQ             (R15)(SI*2), R15
 	VEXTRACTI64X4    $0x01, Z3, Y3
 	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	VEXTRACTI64X4    $0x01, Z5, Y3
-	VCVTPH2PS        Y3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z2
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R15), Z8, Z1
+	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double1step
+	JE               double1last
+	VPERMW           Z10, Z0, Z10
+	VMOVUPS          (DI), Y3
+	VCVTPH2PS        Y10, Z5
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z3, Z3
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VMOVUPS          (R8), Y8
+	VCVTPH2PS        Y10, Z10
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VMOVUPS          (R9), Y5
+	VPERMW           Z15, Z0, Z15
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z5, Z5
+	VCVTPH2PS        Y15, Z14
+	VMOVUPS          (R10), Y11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z11, Z11
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z8, Z3, Z10
+	VEXTRACTI64X4    $0x01, Z15, Y15
+	VUNPCKHPS        Z8, Z3, Z3
+	VCVTPH2PS        Y15, Z15
+	VUNPCKLPS        Z11, Z5, Z8
+	VFMADD231PS.BCST (R14), Z14, Z2
+	VUNPCKHPS        Z11, Z5, Z5
+	VPERMW           Z6, Z0, Z6
+	VUNPCKLPD        Z8, Z10, Z11
+	VCVTPH2PS        Y6, Z14
+	VUNPCKHPD        Z8, Z10, Z8
+	VUNPCKLPD        Z5, Z3, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VUNPCKHPD        Z5, Z3, Z3
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (DI)(AX*2), Y5
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z5, Z5
+	VCVTPH2PS        Y6, Z15
+	VMOVUPS          (R8)(AX*2), Y6
+	VFMADD231PS.BCST (R14), Z14, Z2
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z6, Z6
+	VPERMW           Z9, Z0, Z9
+	VMOVUPS          (R9)(AX*2), Y14
+	VCVTPH2PS        Y9, Z16
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VMOVUPS          (R10)(AX*2), Y15
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z15, Z15
+	VEXTRACTI64X4    $0x01, Z9, Y17
+	VUNPCKLPS        Z6, Z5, Z9
+	VCVTPH2PS        Y17, Z17
+	VUNPCKHPS        Z6, Z5, Z5
+	VFMADD231PS.BCST (R14), Z16, Z2
+	VUNPCKLPS        Z15, Z14, Z6
+	VPERMW           Z13, Z0, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VCVTPH2PS        Y13, Z16
+	VUNPCKLPD        Z6, Z9, Z15
+	VUNPCKHPD        Z6, Z9, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VUNPCKLPD        Z14, Z5, Z9
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z14, Z5, Z5
+	VEXTRACTI64X4    $0x01, Z13, Y14
+	VSHUFF32X4       $0x88, Z15, Z11, Z13
+	VCVTPH2PS        Y14, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z11
+	VFMADD231PS.BCST (R14), Z16, Z2
+	VSHUFF32X4       $0x88, Z6, Z8, Z15
+	VPERMW           Z7, Z0, Z7
+	VSHUFF32X4       $0xdd, Z6, Z8, Z16
+	VCVTPH2PS        Y7, Z6
+	VSHUFF32X4       $0x88, Z9, Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VSHUFF32X4       $0xdd, Z9, Z10, Z14
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0x88, Z5, Z3, Z10
+	VEXTRACTI64X4    $0x01, Z7, Y7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VCVTPH2PS        Y7, Z5
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z6, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z9
+	VMOVAPS          Z15, Z6
+	VMOVAPS          Z8, Z4
+	VMOVAPS          Z10, Z7
+	VMOVAPS          Z11, Z10
+	VMOVAPS          Z16, Z8
+	VMOVAPS          Z14, Z11
+	VMOVAPS          Z3, Z3
+	JMP              double1step
+
+double1last:
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z3
+	VEXTRACTI64X4    $0x01, Z10, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z7, Z0, Z7
+	VCVTPH2PS        Y7, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z7, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y5
+	VCVTPH2PS        Y5, Z5
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPERMW           Z4, Z0, Z4
+	VCVTPH2PS        Y4, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z4, Y4
+	VCVTPH2PS        Y4, Z4
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z3
@@ -31011,19 +32427,63 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z10, Z7, Z13
+	VUNPCKHPS  Z10, Z7, Z7
+	VUNPCKLPS  Z12, Z11, Z10
+	VUNPCKHPS  Z12, Z11, Z11
+	VUNPCKLPD  Z10, Z13, Z12
+	VUNPCKHPD  Z10, Z13, Z10
+	VUNPCKLPD  Z11, Z7, Z13
+	VUNPCKHPD  Z11, Z7, Z7
+	VSHUFF32X4 $0x88, Z12, Z8, Z11
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z10, Z6, Z8
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z13, Z9, Z6
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z7, Z5, Z9
+	VSHUFF32X4 $0xdd, Z7, Z5, Z5
+	PCALIGN    $0x40
 
 double2step:
 	PREFETCHT0 (CX)
@@ -31114,236 +32574,320 @@ double2ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double2ahead14:
-	VMOVUPS      (DI), Y5
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
-	VMOVUPS      (R8), Y6
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z6, Z5, Z9
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPS    Z8, Z7, Z6
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPD    Z6, Z9, Z8
-	VUNPCKHPD    Z6, Z9, Z6
-	VUNPCKLPD    Z7, Z5, Z9
-	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (DI)(AX*2), Y7
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
-	VMOVUPS      (R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z7, Z13
-	VUNPCKHPS    Z10, Z7, Z7
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z7, Z13
-	VUNPCKHPD    Z11, Z7, Z7
-	VSHUFF32X4   $0x88, Z12, Z8, Z11
-	VSHUFF32X4   $0xdd, Z12, Z8, Z12
-	VSHUFF32X4   $0x88, Z10, Z6, Z8
-	VSHUFF32X4   $0xdd, Z10, Z6, Z10
-	VSHUFF32X4   $0x88, Z13, Z9, Z6
-	VSHUFF32X4   $0xdd, Z13, Z9, Z13
-	VSHUFF32X4   $0x88, Z7, Z5, Z9
-	VSHUFF32X4   $0xdd, Z7, Z5, Z5
-	VMOVUPS      (DI)(AX*4), Y7
-	VINSERTF64X4 $0x01, (DI)(R12*1), Z7, Z7
-	VMOVUPS      (R8)(AX*4), Y14
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z14, Z14
-	VMOVUPS      (R9)(AX*4), Y15
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z15, Z15
-	VMOVUPS      (R10)(AX*4), Y16
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z14, Z7, Z17
-	VUNPCKHPS    Z14, Z7, Z7
-	VUNPCKLPS    Z16, Z15, Z14
-	VUNPCKHPS    Z16, Z15, Z15
-	VUNPCKLPD    Z14, Z17, Z16
-	VUNPCKHPD    Z14, Z17, Z14
-	VUNPCKLPD    Z15, Z7, Z17
-	VUNPCKHPD    Z15, Z7, Z7
-	VMOVUPS      (DI)(R11*2), Y15
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z15, Z15
-	VMOVUPS      (R8)(R11*2), Y18
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z18, Z18
-	VMOVUPS      (R9)(R11*2), Y19
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z19, Z19
-	VMOVUPS      (R10)(R11*2), Y20
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z20, Z20
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z18, Z15, Z21
-	VUNPCKHPS        Z18, Z15, Z15
-	VUNPCKLPS        Z20, Z19, Z18
-	VUNPCKHPS        Z20, Z19, Z19
-	VUNPCKLPD        Z18, Z21, Z20
-	VUNPCKHPD        Z18, Z21, Z18
-	VUNPCKLPD        Z19, Z15, Z21
-	VUNPCKHPD        Z19, Z15, Z15
-	VSHUFF32X4       $0x88, Z20, Z16, Z19
-	VSHUFF32X4       $0xdd, Z20, Z16, Z20
-	VSHUFF32X4       $0x88, Z18, Z14, Z16
-	VSHUFF32X4       $0xdd, Z18, Z14, Z18
-	VSHUFF32X4       $0x88, Z21, Z17, Z14
-	VSHUFF32X4       $0xdd, Z21, Z17, Z21
-	VSHUFF32X4       $0x88, Z15, Z7, Z17
-	VSHUFF32X4       $0xdd, Z15, Z7, Z7
+	MOVQ             R14, R15
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z15
-	VFMADD231PS.BCST (R14), Z15, Z1
-	VFMADD231PS.BCST 4(R14), Z15, Z3
-	VPERMW           Z19, Z0, Z19
-	VCVTPH2PS        Y19, Z15
-	VFMADD231PS.BCST (R14), Z15, Z2
-	VFMADD231PS.BCST 4(R14), Z15, Z4
-	VEXTRACTI64X4    $0x01, Z11, Y11
-	VCVTPH2PS        Y11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z3
-	VEXTRACTI64X4    $0x01, Z19, Y11
-	VCVTPH2PS        Y11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (DI)(AX*4), Y7
+	VCVTPH2PS        Y11, Z14
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z7, Z7
+	VEXTRACTI64X4    $0x01, Z11, Y15
+	VMOVUPS          (R8)(AX*4), Y11
+	VCVTPH2PS        Y15, Z15
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z11, Z11
+	VFMADD231PS.BCST (R15), Z14, Z1
+	VFMADD231PS.BCST 4(R15), Z14, Z3
+	VMOVUPS          (R9)(AX*4), Y14
 	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z3
-	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z11
-	VFMADD231PS.BCST (R14), Z11, Z2
-	VFMADD231PS.BCST 4(R14), Z11, Z4
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z14, Z14
+	VCVTPH2PS        Y8, Z17
+	VMOVUPS          (R10)(AX*4), Y16
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z16, Z16
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z3
+	VUNPCKLPS        Z11, Z7, Z15
+	LEAQ             (R15)(SI*2), R15
 	VEXTRACTI64X4    $0x01, Z8, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VEXTRACTI64X4    $0x01, Z16, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z11, Z7, Z7
+	VCVTPH2PS        Y8, Z11
+	VUNPCKLPS        Z16, Z14, Z8
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VUNPCKHPS        Z16, Z14, Z14
+	VFMADD231PS.BCST 4(R15), Z17, Z3
+	VUNPCKLPD        Z8, Z15, Z16
 	VPERMW           Z6, Z0, Z6
-	VCVTPH2PS        Y6, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VCVTPH2PS        Y6, Z17
+	VUNPCKHPD        Z8, Z15, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VUNPCKLPD        Z14, Z7, Z15
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
+	VUNPCKHPD        Z14, Z7, Z7
+	LEAQ             (R15)(SI*2), R15
+	VMOVUPS          (DI)(R11*2), Y11
 	VEXTRACTI64X4    $0x01, Z6, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z14, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z11, Z11
+	VCVTPH2PS        Y6, Z14
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VMOVUPS          (R8)(R11*2), Y6
+	VFMADD231PS.BCST 4(R15), Z17, Z3
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z6, Z6
 	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z3
-	VPERMW           Z17, Z0, Z17
-	VCVTPH2PS        Y17, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
-	VFMADD231PS.BCST 4(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z9, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z17, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R9)(R11*2), Y17
+	VCVTPH2PS        Y9, Z19
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VMOVUPS          (R10)(R11*2), Y18
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z18, Z18
+	VEXTRACTI64X4    $0x01, Z9, Y14
+	VUNPCKLPS        Z6, Z11, Z9
+	VCVTPH2PS        Y14, Z14
+	VUNPCKHPS        Z6, Z11, Z6
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VUNPCKLPS        Z18, Z17, Z11
+	VFMADD231PS.BCST 4(R15), Z19, Z3
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z3
-	VPERMW           Z20, Z0, Z20
-	VCVTPH2PS        Y20, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
-	VFMADD231PS.BCST 4(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z12, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z20, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z18, Z17, Z17
+	VCVTPH2PS        Y12, Z19
+	VUNPCKLPD        Z11, Z9, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VUNPCKHPD        Z11, Z9, Z9
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
+	VUNPCKLPD        Z17, Z6, Z11
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPD        Z17, Z6, Z6
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z14
+	VSHUFF32X4       $0x88, Z18, Z16, Z12
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VSHUFF32X4       $0xdd, Z18, Z16, Z16
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VSHUFF32X4       $0x88, Z9, Z8, Z17
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z3
-	VPERMW           Z18, Z0, Z18
-	VCVTPH2PS        Y18, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
-	VFMADD231PS.BCST 4(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z10, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z18, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z9, Z8, Z9
+	VCVTPH2PS        Y10, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VSHUFF32X4       $0x88, Z11, Z15, Z8
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
+	VSHUFF32X4       $0xdd, Z11, Z15, Z14
+	LEAQ             (R15)(SI*2), R15
+	VSHUFF32X4       $0x88, Z6, Z7, Z11
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VSHUFF32X4       $0xdd, Z6, Z7, Z6
+	VCVTPH2PS        Y10, Z7
+	VFMADD231PS.BCST (R15), Z18, Z1
+	VFMADD231PS.BCST 4(R15), Z18, Z3
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z3
-	VPERMW           Z21, Z0, Z21
-	VCVTPH2PS        Y21, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
-	VFMADD231PS.BCST 4(R14), Z6, Z4
-	VEXTRACTI64X4    $0x01, Z13, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VEXTRACTI64X4    $0x01, Z21, Y6
-	VCVTPH2PS        Y6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y13, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z3
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z13, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
 	VPERMW           Z5, Z0, Z5
-	VCVTPH2PS        Y5, Z6
-	VFMADD231PS.BCST (R14), Z6, Z1
-	VFMADD231PS.BCST 4(R14), Z6, Z3
-	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z6
-	VFMADD231PS.BCST (R14), Z6, Z2
-	VFMADD231PS.BCST 4(R14), Z6, Z4
+	VCVTPH2PS        Y5, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z3
+	LEAQ             (R15)(SI*2), R15
 	VEXTRACTI64X4    $0x01, Z5, Y5
 	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
-	VEXTRACTI64X4    $0x01, Z7, Y5
-	VCVTPH2PS        Y5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z4
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R15), Z10, Z1
+	VFMADD231PS.BCST 4(R15), Z10, Z3
+	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z3
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double2step
+	JE               double2last
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z7
+	VMOVUPS          (DI), Y5
+	VEXTRACTI64X4    $0x01, Z12, Y10
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z5, Z5
+	VCVTPH2PS        Y10, Z12
+	VMOVUPS          (R8), Y10
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z10, Z10
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VMOVUPS          (R9), Y7
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z15
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VMOVUPS          (R10), Y13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z13, Z13
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z10, Z5, Z12
+	VEXTRACTI64X4    $0x01, Z17, Y17
+	VUNPCKHPS        Z10, Z5, Z5
+	VCVTPH2PS        Y17, Z17
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VUNPCKLPS        Z13, Z7, Z10
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VUNPCKHPS        Z13, Z7, Z7
+	VPERMW           Z8, Z0, Z8
+	VUNPCKLPD        Z10, Z12, Z13
+	VCVTPH2PS        Y8, Z15
+	VUNPCKHPD        Z10, Z12, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VUNPCKLPD        Z7, Z5, Z12
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z4
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z7, Z5, Z5
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VMOVUPS          (DI)(AX*2), Y7
+	VCVTPH2PS        Y8, Z17
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z7, Z7
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VMOVUPS          (R8)(AX*2), Y8
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z8, Z8
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z18
+	VMOVUPS          (R9)(AX*2), Y15
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z15, Z15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z4
+	VMOVUPS          (R10)(AX*2), Y17
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z17, Z17
+	VEXTRACTI64X4    $0x01, Z11, Y19
+	VUNPCKLPS        Z8, Z7, Z11
+	VCVTPH2PS        Y19, Z19
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VUNPCKHPS        Z8, Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VUNPCKLPS        Z17, Z15, Z8
+	VPERMW           Z16, Z0, Z16
+	VUNPCKHPS        Z17, Z15, Z15
+	VCVTPH2PS        Y16, Z18
+	VUNPCKLPD        Z8, Z11, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z2
+	VUNPCKHPD        Z8, Z11, Z8
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z4
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z15, Z7, Z11
+	VEXTRACTI64X4    $0x01, Z16, Y16
+	VUNPCKHPD        Z15, Z7, Z7
+	VCVTPH2PS        Y16, Z16
+	VSHUFF32X4       $0x88, Z17, Z13, Z15
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VSHUFF32X4       $0xdd, Z17, Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VSHUFF32X4       $0x88, Z8, Z10, Z17
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z18
+	VSHUFF32X4       $0xdd, Z8, Z10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VSHUFF32X4       $0x88, Z11, Z12, Z10
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VSHUFF32X4       $0xdd, Z11, Z12, Z16
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0x88, Z7, Z5, Z12
+	VEXTRACTI64X4    $0x01, Z9, Y8
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VCVTPH2PS        Y8, Z7
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VFMADD231PS.BCST 4(R14), Z8, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z17, Z8
+	VMOVAPS          Z10, Z6
+	VMOVAPS          Z12, Z9
+	VMOVAPS          Z13, Z12
+	VMOVAPS          Z19, Z10
+	VMOVAPS          Z16, Z13
+	VMOVAPS          Z5, Z5
+	JMP              double2step
+
+double2last:
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z5
+	VEXTRACTI64X4    $0x01, Z12, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z17, Z0, Z17
+	VCVTPH2PS        Y17, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z17, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z9, Z0, Z9
+	VCVTPH2PS        Y9, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z9, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y7
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPERMW           Z6, Z0, Z6
+	VCVTPH2PS        Y6, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z6, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z5
@@ -31504,21 +33048,65 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z12, Z9, Z15
+	VUNPCKHPS  Z12, Z9, Z9
+	VUNPCKLPS  Z14, Z13, Z12
+	VUNPCKHPS  Z14, Z13, Z13
+	VUNPCKLPD  Z12, Z15, Z14
+	VUNPCKHPD  Z12, Z15, Z12
+	VUNPCKLPD  Z13, Z9, Z15
+	VUNPCKHPD  Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z14, Z10, Z13
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z12, Z8, Z10
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z15, Z11, Z8
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z9, Z7, Z11
+	VSHUFF32X4 $0xdd, Z9, Z7, Z7
+	PCALIGN    $0x40
 
 double3step:
 	PREFETCHT0 (CX)
@@ -31609,268 +33197,368 @@ double3ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double3ahead14:
-	VMOVUPS      (DI), Y7
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
-	VMOVUPS      (R8), Y8
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
-	VMOVUPS      (R9), Y9
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
-	VMOVUPS      (R10), Y10
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z7, Z11
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z7, Z11
-	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (DI)(AX*2), Y9
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
-	VMOVUPS      (R8)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
-	VMOVUPS      (R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
-	VMOVUPS      (R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z12, Z9, Z15
-	VUNPCKHPS    Z12, Z9, Z9
-	VUNPCKLPS    Z14, Z13, Z12
-	VUNPCKHPS    Z14, Z13, Z13
-	VUNPCKLPD    Z12, Z15, Z14
-	VUNPCKHPD    Z12, Z15, Z12
-	VUNPCKLPD    Z13, Z9, Z15
-	VUNPCKHPD    Z13, Z9, Z9
-	VSHUFF32X4   $0x88, Z14, Z10, Z13
-	VSHUFF32X4   $0xdd, Z14, Z10, Z14
-	VSHUFF32X4   $0x88, Z12, Z8, Z10
-	VSHUFF32X4   $0xdd, Z12, Z8, Z12
-	VSHUFF32X4   $0x88, Z15, Z11, Z8
-	VSHUFF32X4   $0xdd, Z15, Z11, Z15
-	VSHUFF32X4   $0x88, Z9, Z7, Z11
-	VSHUFF32X4   $0xdd, Z9, Z7, Z7
-	VMOVUPS      (DI)(AX*4), Y9
-	VINSERTF64X4 $0x01, (DI)(R12*1), Z9, Z9
-	VMOVUPS      (R8)(AX*4), Y16
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z16, Z16
-	VMOVUPS      (R9)(AX*4), Y17
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z17, Z17
-	VMOVUPS      (R10)(AX*4), Y18
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z18, Z18
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z16, Z9, Z19
-	VUNPCKHPS    Z16, Z9, Z9
-	VUNPCKLPS    Z18, Z17, Z16
-	VUNPCKHPS    Z18, Z17, Z17
-	VUNPCKLPD    Z16, Z19, Z18
-	VUNPCKHPD    Z16, Z19, Z16
-	VUNPCKLPD    Z17, Z9, Z19
-	VUNPCKHPD    Z17, Z9, Z9
-	VMOVUPS      (DI)(R11*2), Y17
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z17, Z17
-	VMOVUPS      (R8)(R11*2), Y20
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z20, Z20
-	VMOVUPS      (R9)(R11*2), Y21
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z21, Z21
-	VMOVUPS      (R10)(R11*2), Y22
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z22, Z22
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z20, Z17, Z23
-	VUNPCKHPS        Z20, Z17, Z17
-	VUNPCKLPS        Z22, Z21, Z20
-	VUNPCKHPS        Z22, Z21, Z21
-	VUNPCKLPD        Z20, Z23, Z22
-	VUNPCKHPD        Z20, Z23, Z20
-	VUNPCKLPD        Z21, Z17, Z23
-	VUNPCKHPD        Z21, Z17, Z17
-	VSHUFF32X4       $0x88, Z22, Z18, Z21
-	VSHUFF32X4       $0xdd, Z22, Z18, Z22
-	VSHUFF32X4       $0x88, Z20, Z16, Z18
-	VSHUFF32X4       $0xdd, Z20, Z16, Z20
-	VSHUFF32X4       $0x88, Z23, Z19, Z16
-	VSHUFF32X4       $0xdd, Z23, Z19, Z23
-	VSHUFF32X4       $0x88, Z17, Z9, Z19
-	VSHUFF32X4       $0xdd, Z17, Z9, Z9
+	MOVQ             R14, R15
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z17
-	VFMADD231PS.BCST (R14), Z17, Z1
-	VFMADD231PS.BCST 4(R14), Z17, Z3
-	VFMADD231PS.BCST 8(R14), Z17, Z5
-	VPERMW           Z21, Z0, Z21
-	VCVTPH2PS        Y21, Z17
-	VFMADD231PS.BCST (R14), Z17, Z2
-	VFMADD231PS.BCST 4(R14), Z17, Z4
-	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VMOVUPS          (DI)(AX*4), Y9
+	VCVTPH2PS        Y13, Z16
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z9, Z9
 	VEXTRACTI64X4    $0x01, Z13, Y13
-	VCVTPH2PS        Y13, Z13
-	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z5
-	VEXTRACTI64X4    $0x01, Z21, Y13
-	VCVTPH2PS        Y13, Z13
-	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y13, Z17
+	VMOVUPS          (R8)(AX*4), Y13
+	VFMADD231PS.BCST (R15), Z16, Z1
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z13, Z13
+	VFMADD231PS.BCST 4(R15), Z16, Z3
+	VFMADD231PS.BCST 8(R15), Z16, Z5
+	VMOVUPS          (R9)(AX*4), Y16
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z13
-	VFMADD231PS.BCST (R14), Z13, Z1
-	VFMADD231PS.BCST 4(R14), Z13, Z3
-	VFMADD231PS.BCST 8(R14), Z13, Z5
-	VPERMW           Z18, Z0, Z18
-	VCVTPH2PS        Y18, Z13
-	VFMADD231PS.BCST (R14), Z13, Z2
-	VFMADD231PS.BCST 4(R14), Z13, Z4
-	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z16, Z16
+	VCVTPH2PS        Y10, Z19
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
+	VMOVUPS          (R10)(AX*4), Y18
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z3
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z18, Z18
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z5
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKLPS        Z13, Z9, Z17
 	VEXTRACTI64X4    $0x01, Z10, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VEXTRACTI64X4    $0x01, Z18, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z13, Z9, Z9
+	VCVTPH2PS        Y10, Z13
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VUNPCKLPS        Z18, Z16, Z10
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VUNPCKHPS        Z18, Z16, Z16
+	VFMADD231PS.BCST 8(R15), Z19, Z5
 	VPERMW           Z8, Z0, Z8
-	VCVTPH2PS        Y8, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VEXTRACTI64X4    $0x01, Z8, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z16, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z10, Z17, Z18
+	VCVTPH2PS        Y8, Z19
+	VUNPCKHPD        Z10, Z17, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
+	VUNPCKLPD        Z16, Z9, Z17
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z5
+	VUNPCKHPD        Z16, Z9, Z9
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z8, Y13
+	VMOVUPS          (DI)(R11*2), Y8
+	VCVTPH2PS        Y13, Z16
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z8, Z8
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VMOVUPS          (R8)(R11*2), Y13
+	VFMADD231PS.BCST 8(R15), Z19, Z5
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z13, Z13
 	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VFMADD231PS.BCST 8(R14), Z8, Z5
-	VPERMW           Z19, Z0, Z19
-	VCVTPH2PS        Y19, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
-	VFMADD231PS.BCST 8(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z11, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z19, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y11, Z20
+	VMOVUPS          (R9)(R11*2), Y19
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z19, Z19
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z5
+	VMOVUPS          (R10)(R11*2), Y16
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z16, Z16
+	VEXTRACTI64X4    $0x01, Z11, Y11
+	VCVTPH2PS        Y11, Z21
+	VUNPCKLPS        Z13, Z8, Z11
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VUNPCKHPS        Z13, Z8, Z8
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VFMADD231PS.BCST 8(R15), Z20, Z5
+	VUNPCKLPS        Z16, Z19, Z13
 	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VFMADD231PS.BCST 8(R14), Z8, Z5
-	VPERMW           Z22, Z0, Z22
-	VCVTPH2PS        Y22, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
-	VFMADD231PS.BCST 8(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z14, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z22, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z16, Z19, Z16
+	VCVTPH2PS        Y14, Z20
+	VFMADD231PS.BCST (R15)(SI*1), Z21, Z1
+	VUNPCKLPD        Z13, Z11, Z19
+	VFMADD231PS.BCST 4(R15)(SI*1), Z21, Z3
+	VUNPCKHPD        Z13, Z11, Z11
+	VFMADD231PS.BCST 8(R15)(SI*1), Z21, Z5
+	VUNPCKLPD        Z16, Z8, Z13
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z14, Y14
+	VUNPCKHPD        Z16, Z8, Z8
+	VCVTPH2PS        Y14, Z16
+	VSHUFF32X4       $0x88, Z19, Z18, Z14
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VSHUFF32X4       $0xdd, Z19, Z18, Z18
+	VFMADD231PS.BCST 8(R15), Z20, Z5
+	VSHUFF32X4       $0x88, Z11, Z10, Z19
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VFMADD231PS.BCST 8(R14), Z8, Z5
-	VPERMW           Z20, Z0, Z20
-	VCVTPH2PS        Y20, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
-	VFMADD231PS.BCST 8(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z12, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z20, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y12, Z20
+	VSHUFF32X4       $0xdd, Z11, Z10, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
+	VSHUFF32X4       $0x88, Z13, Z17, Z10
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z5
+	VSHUFF32X4       $0xdd, Z13, Z17, Z16
+	LEAQ             (R15)(SI*2), R15
+	VSHUFF32X4       $0x88, Z8, Z9, Z13
+	VEXTRACTI64X4    $0x01, Z12, Y12
+	VCVTPH2PS        Y12, Z12
+	VSHUFF32X4       $0xdd, Z8, Z9, Z8
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VFMADD231PS.BCST 8(R15), Z20, Z5
 	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VFMADD231PS.BCST 8(R14), Z8, Z5
-	VPERMW           Z23, Z0, Z23
-	VCVTPH2PS        Y23, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
-	VFMADD231PS.BCST 8(R14), Z8, Z6
-	VEXTRACTI64X4    $0x01, Z15, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VEXTRACTI64X4    $0x01, Z23, Y8
-	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y15, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z15, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
 	VPERMW           Z7, Z0, Z7
-	VCVTPH2PS        Y7, Z8
-	VFMADD231PS.BCST (R14), Z8, Z1
-	VFMADD231PS.BCST 4(R14), Z8, Z3
-	VFMADD231PS.BCST 8(R14), Z8, Z5
-	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z8
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VFMADD231PS.BCST 4(R14), Z8, Z4
-	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VCVTPH2PS        Y7, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
+	LEAQ             (R15)(SI*2), R15
 	VEXTRACTI64X4    $0x01, Z7, Y7
 	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
-	VEXTRACTI64X4    $0x01, Z9, Y7
-	VCVTPH2PS        Y7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z5
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double3step
+	JE               double3last
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z9
+	VMOVUPS          (DI), Y7
+	VEXTRACTI64X4    $0x01, Z14, Y12
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z7, Z7
+	VCVTPH2PS        Y12, Z14
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VMOVUPS          (R8), Y12
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z12, Z12
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VPERMW           Z19, Z0, Z19
+	VMOVUPS          (R9), Y9
+	VCVTPH2PS        Y19, Z17
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z4
+	VMOVUPS          (R10), Y15
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z15, Z15
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z19, Y19
+	VUNPCKLPS        Z12, Z7, Z14
+	VCVTPH2PS        Y19, Z19
+	VUNPCKHPS        Z12, Z7, Z7
+	VFMADD231PS.BCST (R14), Z17, Z2
+	VFMADD231PS.BCST 4(R14), Z17, Z4
+	VUNPCKLPS        Z15, Z9, Z12
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VUNPCKHPS        Z15, Z9, Z9
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z17
+	VUNPCKLPD        Z12, Z14, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z2
+	VUNPCKHPD        Z12, Z14, Z12
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z4
+	VUNPCKLPD        Z9, Z7, Z14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z6
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z9, Z7, Z7
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VMOVUPS          (DI)(AX*2), Y9
+	VCVTPH2PS        Y10, Z19
+	VFMADD231PS.BCST (R14), Z17, Z2
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z17, Z4
+	VMOVUPS          (R8)(AX*2), Y10
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VPERMW           Z13, Z0, Z13
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z10, Z10
+	VCVTPH2PS        Y13, Z20
+	VMOVUPS          (R9)(AX*2), Y17
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z4
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z6
+	VMOVUPS          (R10)(AX*2), Y19
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z19, Z19
+	VCVTPH2PS        Y13, Z21
+	VUNPCKLPS        Z10, Z9, Z13
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VUNPCKHPS        Z10, Z9, Z9
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VUNPCKLPS        Z19, Z17, Z10
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z20
+	VUNPCKHPS        Z19, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z2
+	VUNPCKLPD        Z10, Z13, Z19
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z4
+	VUNPCKHPD        Z10, Z13, Z10
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z6
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z17, Z9, Z13
+	VEXTRACTI64X4    $0x01, Z18, Y18
+	VUNPCKHPD        Z17, Z9, Z9
+	VCVTPH2PS        Y18, Z18
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VSHUFF32X4       $0x88, Z19, Z15, Z17
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VSHUFF32X4       $0xdd, Z19, Z15, Z15
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VPERMW           Z11, Z0, Z11
+	VSHUFF32X4       $0x88, Z10, Z12, Z19
+	VCVTPH2PS        Y11, Z20
+	VSHUFF32X4       $0xdd, Z10, Z12, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z4
+	VSHUFF32X4       $0x88, Z13, Z14, Z12
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VSHUFF32X4       $0xdd, Z13, Z14, Z18
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y10
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VCVTPH2PS        Y10, Z10
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z17, Z13
+	VMOVAPS          Z19, Z10
+	VMOVAPS          Z12, Z8
+	VMOVAPS          Z11, Z11
+	VMOVAPS          Z15, Z14
+	VMOVAPS          Z21, Z12
+	VMOVAPS          Z18, Z15
+	VMOVAPS          Z7, Z7
+	JMP              double3step
+
+double3last:
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z7
+	VEXTRACTI64X4    $0x01, Z14, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z19, Z0, Z19
+	VCVTPH2PS        Y19, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z19, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z18, Z0, Z18
+	VCVTPH2PS        Y18, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z18, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z11, Z0, Z11
+	VCVTPH2PS        Y11, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z11, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z16, Y9
+	VCVTPH2PS        Y9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPERMW           Z8, Z0, Z8
+	VCVTPH2PS        Y8, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z8, Y8
+	VCVTPH2PS        Y8, Z8
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z7
@@ -32031,23 +33719,67 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z14, Z11, Z17
+	VUNPCKHPS  Z14, Z11, Z11
+	VUNPCKLPS  Z16, Z15, Z14
+	VUNPCKHPS  Z16, Z15, Z15
+	VUNPCKLPD  Z14, Z17, Z16
+	VUNPCKHPD  Z14, Z17, Z14
+	VUNPCKLPD  Z15, Z11, Z17
+	VUNPCKHPD  Z15, Z11, Z11
+	VSHUFF32X4 $0x88, Z16, Z12, Z15
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z14, Z10, Z12
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z17, Z13, Z10
+	VSHUFF32X4 $0xdd, Z17, Z13, Z17
+	VSHUFF32X4 $0x88, Z11, Z9, Z13
+	VSHUFF32X4 $0xdd, Z11, Z9, Z9
+	PCALIGN    $0x40
 
 double4step:
 	PREFETCHT0 (CX)
@@ -32138,300 +33870,416 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	VMOVUPS      (DI), Y9
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
-	VMOVUPS      (R8), Y10
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
-	VMOVUPS      (R9), Y11
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
-	VMOVUPS      (R10), Y12
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z9, Z13
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z9, Z13
-	VUNPCKHPD    Z11, Z9, Z9
-	VMOVUPS      (DI)(AX*2), Y11
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
-	VMOVUPS      (R8)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
-	VMOVUPS      (R9)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
-	VMOVUPS      (R10)(AX*2), Y16
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z14, Z11, Z17
-	VUNPCKHPS    Z14, Z11, Z11
-	VUNPCKLPS    Z16, Z15, Z14
-	VUNPCKHPS    Z16, Z15, Z15
-	VUNPCKLPD    Z14, Z17, Z16
-	VUNPCKHPD    Z14, Z17, Z14
-	VUNPCKLPD    Z15, Z11, Z17
-	VUNPCKHPD    Z15, Z11, Z11
-	VSHUFF32X4   $0x88, Z16, Z12, Z15
-	VSHUFF32X4   $0xdd, Z16, Z12, Z16
-	VSHUFF32X4   $0x88, Z14, Z10, Z12
-	VSHUFF32X4   $0xdd, Z14, Z10, Z14
-	VSHUFF32X4   $0x88, Z17, Z13, Z10
-	VSHUFF32X4   $0xdd, Z17, Z13, Z17
-	VSHUFF32X4   $0x88, Z11, Z9, Z13
-	VSHUFF32X4   $0xdd, Z11, Z9, Z9
-	VMOVUPS      (DI)(AX*4), Y11
-	VINSERTF64X4 $0x01, (DI)(R12*1), Z11, Z11
-	VMOVUPS      (R8)(AX*4), Y18
-	VINSERTF64X4 $0x01, (R8)(R12*1), Z18, Z18
-	VMOVUPS      (R9)(AX*4), Y19
-	VINSERTF64X4 $0x01, (R9)(R12*1), Z19, Z19
-	VMOVUPS      (R10)(AX*4), Y20
-	VINSERTF64X4 $0x01, (R10)(R12*1), Z20, Z20
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z18, Z11, Z21
-	VUNPCKHPS    Z18, Z11, Z11
-	VUNPCKLPS    Z20, Z19, Z18
-	VUNPCKHPS    Z20, Z19, Z19
-	VUNPCKLPD    Z18, Z21, Z20
-	VUNPCKHPD    Z18, Z21, Z18
-	VUNPCKLPD    Z19, Z11, Z21
-	VUNPCKHPD    Z19, Z11, Z11
-	VMOVUPS      (DI)(R11*2), Y19
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z19, Z19
-	VMOVUPS      (R8)(R11*2), Y22
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z22, Z22
-	VMOVUPS      (R9)(R11*2), Y23
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z23, Z23
-	VMOVUPS      (R10)(R11*2), Y24
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z24, Z24
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z22, Z19, Z25
-	VUNPCKHPS        Z22, Z19, Z19
-	VUNPCKLPS        Z24, Z23, Z22
-	VUNPCKHPS        Z24, Z23, Z23
-	VUNPCKLPD        Z22, Z25, Z24
-	VUNPCKHPD        Z22, Z25, Z22
-	VUNPCKLPD        Z23, Z19, Z25
-	VUNPCKHPD        Z23, Z19, Z19
-	VSHUFF32X4       $0x88, Z24, Z20, Z23
-	VSHUFF32X4       $0xdd, Z24, Z20, Z24
-	VSHUFF32X4       $0x88, Z22, Z18, Z20
-	VSHUFF32X4       $0xdd, Z22, Z18, Z22
-	VSHUFF32X4       $0x88, Z25, Z21, Z18
-	VSHUFF32X4       $0xdd, Z25, Z21, Z25
-	VSHUFF32X4       $0x88, Z19, Z11, Z21
-	VSHUFF32X4       $0xdd, Z19, Z11, Z11
+	MOVQ             R14, R15
 	VPERMW           Z15, Z0, Z15
-	VCVTPH2PS        Y15, Z19
-	VFMADD231PS.BCST (R14), Z19, Z1
-	VFMADD231PS.BCST 4(R14), Z19, Z3
-	VFMADD231PS.BCST 8(R14), Z19, Z5
-	VFMADD231PS.BCST 12(R14), Z19, Z7
-	VPERMW           Z23, Z0, Z23
-	VCVTPH2PS        Y23, Z19
-	VFMADD231PS.BCST (R14), Z19, Z2
-	VFMADD231PS.BCST 4(R14), Z19, Z4
-	VFMADD231PS.BCST 8(R14), Z19, Z6
-	VFMADD231PS.BCST 12(R14), Z19, Z8
+	VMOVUPS          (DI)(AX*4), Y11
+	VCVTPH2PS        Y15, Z18
 	VEXTRACTI64X4    $0x01, Z15, Y15
-	VCVTPH2PS        Y15, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
-	VEXTRACTI64X4    $0x01, Z23, Y15
-	VCVTPH2PS        Y15, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z8
-	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z11, Z11
+	VCVTPH2PS        Y15, Z19
+	VFMADD231PS.BCST (R15), Z18, Z1
+	VMOVUPS          (R8)(AX*4), Y15
+	VFMADD231PS.BCST 4(R15), Z18, Z3
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z15, Z15
+	VFMADD231PS.BCST 8(R15), Z18, Z5
+	VFMADD231PS.BCST 12(R15), Z18, Z7
+	VMOVUPS          (R9)(AX*4), Y18
 	VPERMW           Z12, Z0, Z12
-	VCVTPH2PS        Y12, Z15
-	VFMADD231PS.BCST (R14), Z15, Z1
-	VFMADD231PS.BCST 4(R14), Z15, Z3
-	VFMADD231PS.BCST 8(R14), Z15, Z5
-	VFMADD231PS.BCST 12(R14), Z15, Z7
-	VPERMW           Z20, Z0, Z20
-	VCVTPH2PS        Y20, Z15
-	VFMADD231PS.BCST (R14), Z15, Z2
-	VFMADD231PS.BCST 4(R14), Z15, Z4
-	VFMADD231PS.BCST 8(R14), Z15, Z6
-	VFMADD231PS.BCST 12(R14), Z15, Z8
+	VCVTPH2PS        Y12, Z21
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z18, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z19, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z19, Z3
+	VMOVUPS          (R10)(AX*4), Y20
+	VFMADD231PS.BCST 8(R15)(SI*1), Z19, Z5
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z20, Z20
+	VFMADD231PS.BCST 12(R15)(SI*1), Z19, Z7
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKLPS        Z15, Z11, Z19
 	VEXTRACTI64X4    $0x01, Z12, Y12
 	VCVTPH2PS        Y12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
-	VEXTRACTI64X4    $0x01, Z20, Y12
-	VCVTPH2PS        Y12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z15, Z11, Z11
+	VFMADD231PS.BCST (R15), Z21, Z1
+	VFMADD231PS.BCST 4(R15), Z21, Z3
+	VUNPCKLPS        Z20, Z18, Z15
+	VFMADD231PS.BCST 8(R15), Z21, Z5
+	VUNPCKHPS        Z20, Z18, Z18
+	VFMADD231PS.BCST 12(R15), Z21, Z7
 	VPERMW           Z10, Z0, Z10
-	VCVTPH2PS        Y10, Z12
-	VFMADD231PS.BCST (R14), Z12, Z1
-	VFMADD231PS.BCST 4(R14), Z12, Z3
-	VFMADD231PS.BCST 8(R14), Z12, Z5
-	VFMADD231PS.BCST 12(R14), Z12, Z7
-	VPERMW           Z18, Z0, Z18
-	VCVTPH2PS        Y18, Z12
-	VFMADD231PS.BCST (R14), Z12, Z2
-	VFMADD231PS.BCST 4(R14), Z12, Z4
-	VFMADD231PS.BCST 8(R14), Z12, Z6
-	VFMADD231PS.BCST 12(R14), Z12, Z8
-	VEXTRACTI64X4    $0x01, Z10, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z18, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z15, Z19, Z20
+	VCVTPH2PS        Y10, Z21
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VUNPCKHPD        Z15, Z19, Z15
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
+	VUNPCKLPD        Z18, Z11, Z19
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z7
+	VUNPCKHPD        Z18, Z11, Z11
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z10, Y12
+	VMOVUPS          (DI)(R11*2), Y10
+	VCVTPH2PS        Y12, Z18
+	VFMADD231PS.BCST (R15), Z21, Z1
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z10, Z10
+	VFMADD231PS.BCST 4(R15), Z21, Z3
+	VFMADD231PS.BCST 8(R15), Z21, Z5
+	VMOVUPS          (R8)(R11*2), Y12
+	VFMADD231PS.BCST 12(R15), Z21, Z7
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z12, Z12
 	VPERMW           Z13, Z0, Z13
-	VCVTPH2PS        Y13, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z10, Z7
-	VPERMW           Z21, Z0, Z21
-	VCVTPH2PS        Y21, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VFMADD231PS.BCST 12(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z13, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z21, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y13, Z22
+	VMOVUPS          (R9)(R11*2), Y21
+	VFMADD231PS.BCST (R15)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z18, Z3
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z21, Z21
+	VFMADD231PS.BCST 8(R15)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z18, Z7
+	VMOVUPS          (R10)(R11*2), Y18
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z18, Z18
+	VEXTRACTI64X4    $0x01, Z13, Y13
+	VCVTPH2PS        Y13, Z23
+	VUNPCKLPS        Z12, Z10, Z13
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VUNPCKHPS        Z12, Z10, Z10
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VFMADD231PS.BCST 12(R15), Z22, Z7
+	VUNPCKLPS        Z18, Z21, Z12
 	VPERMW           Z16, Z0, Z16
-	VCVTPH2PS        Y16, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z10, Z7
-	VPERMW           Z24, Z0, Z24
-	VCVTPH2PS        Y24, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VFMADD231PS.BCST 12(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z16, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z24, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z18, Z21, Z18
+	VCVTPH2PS        Y16, Z22
+	VFMADD231PS.BCST (R15)(SI*1), Z23, Z1
+	VUNPCKLPD        Z12, Z13, Z21
+	VFMADD231PS.BCST 4(R15)(SI*1), Z23, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z23, Z5
+	VUNPCKHPD        Z12, Z13, Z12
+	VFMADD231PS.BCST 12(R15)(SI*1), Z23, Z7
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKLPD        Z18, Z10, Z13
+	VEXTRACTI64X4    $0x01, Z16, Y16
+	VUNPCKHPD        Z18, Z10, Z10
+	VCVTPH2PS        Y16, Z18
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VSHUFF32X4       $0x88, Z21, Z20, Z16
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VSHUFF32X4       $0xdd, Z21, Z20, Z20
+	VFMADD231PS.BCST 12(R15), Z22, Z7
 	VPERMW           Z14, Z0, Z14
-	VCVTPH2PS        Y14, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z10, Z7
-	VPERMW           Z22, Z0, Z22
-	VCVTPH2PS        Y22, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VFMADD231PS.BCST 12(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z14, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z22, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0x88, Z12, Z15, Z21
+	VCVTPH2PS        Y14, Z22
+	VSHUFF32X4       $0xdd, Z12, Z15, Z15
+	VFMADD231PS.BCST (R15)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z18, Z3
+	VSHUFF32X4       $0x88, Z13, Z19, Z12
+	VFMADD231PS.BCST 8(R15)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z18, Z7
+	VSHUFF32X4       $0xdd, Z13, Z19, Z13
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z14, Y18
+	VSHUFF32X4       $0x88, Z10, Z11, Z14
+	VCVTPH2PS        Y18, Z18
+	VSHUFF32X4       $0xdd, Z10, Z11, Z10
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VFMADD231PS.BCST 12(R15), Z22, Z7
 	VPERMW           Z17, Z0, Z17
-	VCVTPH2PS        Y17, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z10, Z7
-	VPERMW           Z25, Z0, Z25
-	VCVTPH2PS        Y25, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VFMADD231PS.BCST 12(R14), Z10, Z8
-	VEXTRACTI64X4    $0x01, Z17, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
-	VEXTRACTI64X4    $0x01, Z25, Y10
-	VCVTPH2PS        Y10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
-	LEAQ             (R14)(SI*2), R14
+	VCVTPH2PS        Y17, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z18, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z18, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z18, Z7
+	LEAQ             (R15)(SI*2), R15
+	VEXTRACTI64X4    $0x01, Z17, Y17
+	VCVTPH2PS        Y17, Z17
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
 	VPERMW           Z9, Z0, Z9
-	VCVTPH2PS        Y9, Z10
-	VFMADD231PS.BCST (R14), Z10, Z1
-	VFMADD231PS.BCST 4(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z10, Z7
-	VPERMW           Z11, Z0, Z11
-	VCVTPH2PS        Y11, Z10
-	VFMADD231PS.BCST (R14), Z10, Z2
-	VFMADD231PS.BCST 4(R14), Z10, Z4
-	VFMADD231PS.BCST 8(R14), Z10, Z6
-	VFMADD231PS.BCST 12(R14), Z10, Z8
+	VCVTPH2PS        Y9, Z11
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z7
+	LEAQ             (R15)(SI*2), R15
 	VEXTRACTI64X4    $0x01, Z9, Y9
 	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
-	VEXTRACTI64X4    $0x01, Z11, Y9
-	VCVTPH2PS        Y9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z8
-	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z7
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double4step
+	JE               double4last
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z11
+	VMOVUPS          (DI), Y9
+	VEXTRACTI64X4    $0x01, Z16, Y16
+	VCVTPH2PS        Y16, Z17
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z2
+	VFMADD231PS.BCST 4(R14), Z11, Z4
+	VMOVUPS          (R8), Y16
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z16, Z16
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VPERMW           Z21, Z0, Z21
+	VMOVUPS          (R9), Y11
+	VCVTPH2PS        Y21, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z11, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z6
+	VMOVUPS          (R10), Y18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z8
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z18, Z18
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z21, Y21
+	VUNPCKLPS        Z16, Z9, Z17
+	VCVTPH2PS        Y21, Z21
+	VFMADD231PS.BCST (R14), Z19, Z2
+	VUNPCKHPS        Z16, Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z19, Z4
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VUNPCKLPS        Z18, Z11, Z16
+	VFMADD231PS.BCST 12(R14), Z19, Z8
+	VUNPCKHPS        Z18, Z11, Z11
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z19
+	VUNPCKLPD        Z16, Z17, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z4
+	VUNPCKHPD        Z16, Z17, Z16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z6
+	VUNPCKLPD        Z11, Z9, Z17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z8
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z11, Z9, Z9
+	VEXTRACTI64X4    $0x01, Z12, Y11
+	VCVTPH2PS        Y11, Z21
+	VMOVUPS          (DI)(AX*2), Y11
+	VFMADD231PS.BCST (R14), Z19, Z2
+	VFMADD231PS.BCST 4(R14), Z19, Z4
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z11, Z11
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VMOVUPS          (R8)(AX*2), Y12
+	VFMADD231PS.BCST 12(R14), Z19, Z8
+	VPERMW           Z14, Z0, Z14
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z12, Z12
+	VCVTPH2PS        Y14, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z2
+	VMOVUPS          (R9)(AX*2), Y19
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z6
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z8
+	VMOVUPS          (R10)(AX*2), Y21
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z21, Z21
+	VCVTPH2PS        Y14, Z23
+	VFMADD231PS.BCST (R14), Z22, Z2
+	VUNPCKLPS        Z12, Z11, Z14
+	VFMADD231PS.BCST 4(R14), Z22, Z4
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VUNPCKHPS        Z12, Z11, Z11
+	VFMADD231PS.BCST 12(R14), Z22, Z8
+	VUNPCKLPS        Z21, Z19, Z12
+	VPERMW           Z20, Z0, Z20
+	VCVTPH2PS        Y20, Z22
+	VUNPCKHPS        Z21, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z23, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z23, Z4
+	VUNPCKLPD        Z12, Z14, Z21
+	VFMADD231PS.BCST 8(R14)(SI*1), Z23, Z6
+	VUNPCKHPD        Z12, Z14, Z12
+	VFMADD231PS.BCST 12(R14)(SI*1), Z23, Z8
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z19, Z11, Z14
+	VEXTRACTI64X4    $0x01, Z20, Y20
+	VCVTPH2PS        Y20, Z20
+	VUNPCKHPD        Z19, Z11, Z11
+	VFMADD231PS.BCST (R14), Z22, Z2
+	VFMADD231PS.BCST 4(R14), Z22, Z4
+	VSHUFF32X4       $0x88, Z21, Z18, Z19
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VSHUFF32X4       $0xdd, Z21, Z18, Z18
+	VFMADD231PS.BCST 12(R14), Z22, Z8
+	VPERMW           Z15, Z0, Z15
+	VSHUFF32X4       $0x88, Z12, Z16, Z21
+	VCVTPH2PS        Y15, Z23
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z2
+	VSHUFF32X4       $0xdd, Z12, Z16, Z22
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z6
+	VSHUFF32X4       $0x88, Z14, Z17, Z16
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z8
+	VSHUFF32X4       $0xdd, Z14, Z17, Z17
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y12
+	VSHUFF32X4       $0x88, Z11, Z9, Z14
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14), Z23, Z2
+	VSHUFF32X4       $0xdd, Z11, Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z23, Z4
+	VFMADD231PS.BCST 8(R14), Z23, Z6
+	VFMADD231PS.BCST 12(R14), Z23, Z8
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y12
+	VCVTPH2PS        Y12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z2
+	VFMADD231PS.BCST 4(R14), Z11, Z4
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z2
+	VFMADD231PS.BCST 4(R14), Z11, Z4
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z19, Z15
+	VMOVAPS          Z21, Z12
+	VMOVAPS          Z16, Z10
+	VMOVAPS          Z14, Z13
+	VMOVAPS          Z18, Z16
+	VMOVAPS          Z22, Z14
+	VMOVAPS          Z17, Z17
+	VMOVAPS          Z9, Z9
+	JMP              double4step
+
+double4last:
+	VPERMW           Z16, Z0, Z16
+	VCVTPH2PS        Y16, Z9
+	VEXTRACTI64X4    $0x01, Z16, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z21, Z0, Z21
+	VCVTPH2PS        Y21, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z21, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z12, Z0, Z12
+	VCVTPH2PS        Y12, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z12, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z14, Z0, Z14
+	VCVTPH2PS        Y14, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z14, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z20, Z0, Z20
+	VCVTPH2PS        Y20, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z20, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z15, Z0, Z15
+	VCVTPH2PS        Y15, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z15, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z13, Z0, Z13
+	VCVTPH2PS        Y13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z13, Y11
+	VCVTPH2PS        Y11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPERMW           Z10, Z0, Z10
+	VCVTPH2PS        Y10, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z8
+	LEAQ             (R14)(SI*2), R14
+	VEXTRACTI64X4    $0x01, Z10, Y10
+	VCVTPH2PS        Y10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z9
@@ -33726,16 +35574,60 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z7, Z4, Z10
+	VUNPCKHPS  Z7, Z4, Z4
+	VUNPCKLPS  Z9, Z8, Z7
+	VUNPCKHPS  Z9, Z8, Z8
+	VUNPCKLPD  Z7, Z10, Z9
+	VUNPCKHPD  Z7, Z10, Z7
+	VUNPCKLPD  Z8, Z4, Z10
+	VUNPCKHPD  Z8, Z4, Z4
+	VSHUFF32X4 $0x88, Z9, Z5, Z8
+	VSHUFF32X4 $0xdd, Z9, Z5, Z9
+	VSHUFF32X4 $0x88, Z7, Z3, Z5
+	VSHUFF32X4 $0xdd, Z7, Z3, Z7
+	VSHUFF32X4 $0x88, Z10, Z6, Z3
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z4, Z2, Z6
+	VSHUFF32X4 $0xdd, Z4, Z2, Z2
+	PCALIGN    $0x40
 
 group1step:
 	PREFETCHT0 (CX)
@@ -33782,98 +35674,143 @@ group1ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y2
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
-	VMOVUPS      (R8), Y3
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
-	VMOVUPS      (R9), Y4
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
-	VMOVUPS      (R10), Y5
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      (DI)(AX*2), Y4
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
-	VMOVUPS      (R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
-	VMOVUPS      (R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z7, Z4, Z10
-	VUNPCKHPS        Z7, Z4, Z4
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z10, Z9
-	VUNPCKHPD        Z7, Z10, Z7
-	VUNPCKLPD        Z8, Z4, Z10
-	VUNPCKHPD        Z8, Z4, Z4
-	VSHUFF32X4       $0x88, Z9, Z5, Z8
-	VSHUFF32X4       $0xdd, Z9, Z5, Z9
-	VSHUFF32X4       $0x88, Z7, Z3, Z5
-	VSHUFF32X4       $0xdd, Z7, Z3, Z7
-	VSHUFF32X4       $0x88, Z10, Z6, Z3
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z4, Z2, Z6
-	VSHUFF32X4       $0xdd, Z4, Z2, Z2
-	VPSLLD           $0x10, Z8, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z5, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z3
-	VFMADD231PS.BCST (R15), Z3, Z1
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z3
-	VFMADD231PS.BCST (R15), Z3, Z1
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z3
-	VFMADD231PS.BCST (R15), Z3, Z1
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z3
-	VFMADD231PS.BCST (R15), Z3, Z1
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z2, Z3
-	VFMADD231PS.BCST (R15), Z3, Z1
-	VANDPS           Z0, Z2, Z2
-	VFMADD231PS.BCST (R15)(SI*1), Z2, Z1
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group1step
+	JE               group1last
+	VPSLLD           $0x10, Z8, Z12
+	VMOVUPS          (DI), Y4
+	VANDPS           Z0, Z8, Z8
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS          (R8), Y11
+	VFMADD231PS.BCST (R14), Z12, Z1
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z11, Z11
+	VPSLLD           $0x10, Z5, Z13
+	VMOVUPS          (R9), Y12
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VMOVUPS          (R10), Y8
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z8, Z8
+	VUNPCKLPS        Z11, Z4, Z14
+	VANDPS           Z0, Z5, Z5
+	VUNPCKHPS        Z11, Z4, Z4
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VUNPCKLPS        Z8, Z12, Z11
+	VUNPCKHPS        Z8, Z12, Z8
+	VPSLLD           $0x10, Z3, Z13
+	VUNPCKLPD        Z11, Z14, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VUNPCKHPD        Z11, Z14, Z5
+	VUNPCKLPD        Z8, Z4, Z11
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z8, Z4, Z4
+	VANDPS           Z0, Z3, Z3
+	VMOVUPS          (DI)(AX*2), Y8
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VMOVUPS          (R8)(AX*2), Y13
+	VPSLLD           $0x10, Z6, Z15
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS          (R9)(AX*2), Y14
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y3
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z3, Z3
+	VANDPS           Z0, Z6, Z6
+	VUNPCKLPS        Z13, Z8, Z16
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VUNPCKHPS        Z13, Z8, Z8
+	VUNPCKLPS        Z3, Z14, Z13
+	VPSLLD           $0x10, Z9, Z15
+	VUNPCKHPS        Z3, Z14, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VUNPCKLPD        Z13, Z16, Z6
+	VUNPCKHPD        Z13, Z16, Z13
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z3, Z8, Z14
+	VANDPS           Z0, Z9, Z9
+	VUNPCKHPD        Z3, Z8, Z3
+	VSHUFF32X4       $0x88, Z6, Z12, Z8
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VSHUFF32X4       $0xdd, Z6, Z12, Z12
+	VPSLLD           $0x10, Z7, Z15
+	VSHUFF32X4       $0x88, Z13, Z5, Z6
+	VSHUFF32X4       $0xdd, Z13, Z5, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VSHUFF32X4       $0x88, Z14, Z11, Z9
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z14, Z11, Z14
+	VSHUFF32X4       $0x88, Z3, Z4, Z11
+	VANDPS           Z0, Z7, Z7
+	VSHUFF32X4       $0xdd, Z3, Z4, Z4
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VPSLLD           $0x10, Z10, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VPSLLD           $0x10, Z2, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z2, Z2
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z8, Z8
+	VMOVAPS          Z6, Z5
+	VMOVAPS          Z9, Z3
+	VMOVAPS          Z11, Z6
+	VMOVAPS          Z12, Z9
+	VMOVAPS          Z13, Z7
+	VMOVAPS          Z14, Z10
+	VMOVAPS          Z4, Z2
+	JMP              group1step
+
+group1last:
+	VPSLLD           $0x10, Z8, Z4
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z5, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VPSLLD           $0x10, Z9, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VPSLLD           $0x10, Z7, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VPSLLD           $0x10, Z10, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VPSLLD           $0x10, Z2, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z2, Z2
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z2
@@ -33964,17 +35901,61 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z8, Z5, Z11
+	VUNPCKHPS  Z8, Z5, Z5
+	VUNPCKLPS  Z10, Z9, Z8
+	VUNPCKHPS  Z10, Z9, Z9
+	VUNPCKLPD  Z8, Z11, Z10
+	VUNPCKHPD  Z8, Z11, Z8
+	VUNPCKLPD  Z9, Z5, Z11
+	VUNPCKHPD  Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z10, Z6, Z9
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z8, Z4, Z6
+	VSHUFF32X4 $0xdd, Z8, Z4, Z8
+	VSHUFF32X4 $0x88, Z11, Z7, Z4
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z5, Z3, Z7
+	VSHUFF32X4 $0xdd, Z5, Z3, Z3
+	PCALIGN    $0x40
 
 group2step:
 	PREFETCHT0 (CX)
@@ -34021,114 +36002,175 @@ group2ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y3
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z5, Z11
-	VUNPCKHPS        Z8, Z5, Z5
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z5, Z11
-	VUNPCKHPD        Z9, Z5, Z5
-	VSHUFF32X4       $0x88, Z10, Z6, Z9
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z8, Z4, Z6
-	VSHUFF32X4       $0xdd, Z8, Z4, Z8
-	VSHUFF32X4       $0x88, Z11, Z7, Z4
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z5, Z3, Z7
-	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VPSLLD           $0x10, Z9, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z4, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VFMADD231PS.BCST 4(R15), Z4, Z2
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VFMADD231PS.BCST 4(R15), Z4, Z2
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VFMADD231PS.BCST 4(R15), Z4, Z2
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VFMADD231PS.BCST 4(R15), Z4, Z2
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
-	VFMADD231PS.BCST 4(R15), Z4, Z2
-	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z3, Z2
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group2step
+	JE               group2last
+	VPSLLD           $0x10, Z9, Z13
+	VMOVUPS          (DI), Y5
+	VANDPS           Z0, Z9, Z9
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z5, Z5
+	VFMADD231PS.BCST (R14), Z13, Z1
+	VMOVUPS          (R8), Y12
+	VFMADD231PS.BCST 4(R14), Z13, Z2
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z12, Z12
+	VPSLLD           $0x10, Z6, Z14
+	VMOVUPS          (R9), Y13
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VMOVUPS          (R10), Y9
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z9, Z9
+	VANDPS           Z0, Z6, Z6
+	VUNPCKLPS        Z12, Z5, Z15
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VUNPCKHPS        Z12, Z5, Z5
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VUNPCKLPS        Z9, Z13, Z12
+	VPSLLD           $0x10, Z4, Z14
+	VUNPCKHPS        Z9, Z13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VUNPCKLPD        Z12, Z15, Z13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VUNPCKHPD        Z12, Z15, Z6
+	VUNPCKLPD        Z9, Z5, Z12
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z9, Z5, Z5
+	VANDPS           Z0, Z4, Z4
+	VMOVUPS          (DI)(AX*2), Y9
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VMOVUPS          (R8)(AX*2), Y14
+	VPSLLD           $0x10, Z7, Z16
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VMOVUPS          (R9)(AX*2), Y15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z15, Z15
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y4
+	VANDPS           Z0, Z7, Z7
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z4, Z4
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VUNPCKLPS        Z14, Z9, Z17
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VUNPCKHPS        Z14, Z9, Z9
+	VPSLLD           $0x10, Z10, Z16
+	VUNPCKLPS        Z4, Z15, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VUNPCKHPS        Z4, Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VUNPCKLPD        Z14, Z17, Z7
+	VUNPCKHPD        Z14, Z17, Z14
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z4, Z9, Z15
+	VANDPS           Z0, Z10, Z10
+	VUNPCKHPD        Z4, Z9, Z4
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VSHUFF32X4       $0x88, Z7, Z13, Z9
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VSHUFF32X4       $0xdd, Z7, Z13, Z13
+	VPSLLD           $0x10, Z8, Z16
+	VSHUFF32X4       $0x88, Z14, Z6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VSHUFF32X4       $0xdd, Z14, Z6, Z14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VSHUFF32X4       $0x88, Z15, Z12, Z10
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z15, Z12, Z15
+	VANDPS           Z0, Z8, Z8
+	VSHUFF32X4       $0x88, Z4, Z5, Z12
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VSHUFF32X4       $0xdd, Z4, Z5, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VPSLLD           $0x10, Z11, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z9
+	VMOVAPS          Z7, Z6
+	VMOVAPS          Z10, Z4
+	VMOVAPS          Z12, Z7
+	VMOVAPS          Z13, Z10
+	VMOVAPS          Z14, Z8
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z5, Z3
+	JMP              group2step
+
+group2last:
+	VPSLLD           $0x10, Z9, Z5
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPSLLD           $0x10, Z6, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPSLLD           $0x10, Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VPSLLD           $0x10, Z10, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VPSLLD           $0x10, Z11, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VFMADD231PS.BCST 4(R14), Z4, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z3
@@ -34219,18 +36261,62 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z9, Z6, Z12
+	VUNPCKHPS  Z9, Z6, Z6
+	VUNPCKLPS  Z11, Z10, Z9
+	VUNPCKHPS  Z11, Z10, Z10
+	VUNPCKLPD  Z9, Z12, Z11
+	VUNPCKHPD  Z9, Z12, Z9
+	VUNPCKLPD  Z10, Z6, Z12
+	VUNPCKHPD  Z10, Z6, Z6
+	VSHUFF32X4 $0x88, Z11, Z7, Z10
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z9, Z5, Z7
+	VSHUFF32X4 $0xdd, Z9, Z5, Z9
+	VSHUFF32X4 $0x88, Z12, Z8, Z5
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z6, Z4, Z8
+	VSHUFF32X4 $0xdd, Z6, Z4, Z4
+	PCALIGN    $0x40
 
 group3step:
 	PREFETCHT0 (CX)
@@ -34277,130 +36363,207 @@ group3ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y4
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
-	VMOVUPS      (R8), Y5
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
-	VMOVUPS      (R9), Y6
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
-	VMOVUPS      (R10), Y7
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z5, Z4, Z8
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPS    Z7, Z6, Z5
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPD    Z5, Z8, Z7
-	VUNPCKHPD    Z5, Z8, Z5
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z4
-	VMOVUPS      (DI)(AX*2), Y6
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
-	VMOVUPS      (R8)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
-	VMOVUPS      (R9)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
-	VMOVUPS      (R10)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z9, Z6, Z12
-	VUNPCKHPS        Z9, Z6, Z6
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z6, Z12
-	VUNPCKHPD        Z10, Z6, Z6
-	VSHUFF32X4       $0x88, Z11, Z7, Z10
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z9, Z5, Z7
-	VSHUFF32X4       $0xdd, Z9, Z5, Z9
-	VSHUFF32X4       $0x88, Z12, Z8, Z5
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z6, Z4, Z8
-	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	VPSLLD           $0x10, Z10, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z5, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VFMADD231PS.BCST 8(R15), Z5, Z3
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VFMADD231PS.BCST 8(R15), Z5, Z3
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VFMADD231PS.BCST 8(R15), Z5, Z3
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VFMADD231PS.BCST 8(R15), Z5, Z3
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST 4(R15), Z5, Z2
-	VFMADD231PS.BCST 8(R15), Z5, Z3
-	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z4, Z3
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group3step
+	JE               group3last
+	VPSLLD           $0x10, Z10, Z14
+	VANDPS           Z0, Z10, Z10
+	VMOVUPS          (DI), Y6
+	VFMADD231PS.BCST (R14), Z14, Z1
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z6, Z6
+	VFMADD231PS.BCST 4(R14), Z14, Z2
+	VMOVUPS          (R8), Y13
+	VFMADD231PS.BCST 8(R14), Z14, Z3
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z13, Z13
+	VPSLLD           $0x10, Z7, Z15
+	VMOVUPS          (R9), Y14
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VMOVUPS          (R10), Y10
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z10, Z10
+	VANDPS           Z0, Z7, Z7
+	VUNPCKLPS        Z13, Z6, Z16
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VUNPCKHPS        Z13, Z6, Z6
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VUNPCKLPS        Z10, Z14, Z13
+	VPSLLD           $0x10, Z5, Z15
+	VUNPCKHPS        Z10, Z14, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VUNPCKLPD        Z13, Z16, Z14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VUNPCKHPD        Z13, Z16, Z13
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VUNPCKLPD        Z10, Z6, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z5, Z5
+	VUNPCKHPD        Z10, Z6, Z6
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VMOVUPS          (DI)(AX*2), Y10
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z10, Z10
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VMOVUPS          (R8)(AX*2), Y15
+	VPSLLD           $0x10, Z8, Z17
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VMOVUPS          (R9)(AX*2), Y16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z16, Z16
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y5
+	VANDPS           Z0, Z8, Z8
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z5, Z5
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VUNPCKLPS        Z15, Z10, Z18
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VUNPCKHPS        Z15, Z10, Z10
+	VPSLLD           $0x10, Z11, Z17
+	VUNPCKLPS        Z5, Z16, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VUNPCKHPS        Z5, Z16, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VUNPCKLPD        Z15, Z18, Z16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VUNPCKHPD        Z15, Z18, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VUNPCKLPD        Z5, Z10, Z15
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VUNPCKHPD        Z5, Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VSHUFF32X4       $0x88, Z16, Z14, Z10
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VSHUFF32X4       $0xdd, Z16, Z14, Z16
+	VPSLLD           $0x10, Z9, Z17
+	VSHUFF32X4       $0x88, Z8, Z13, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VSHUFF32X4       $0xdd, Z8, Z13, Z13
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VSHUFF32X4       $0x88, Z15, Z7, Z8
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z15, Z7, Z15
+	VANDPS           Z0, Z9, Z9
+	VSHUFF32X4       $0x88, Z5, Z6, Z11
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VSHUFF32X4       $0xdd, Z5, Z6, Z6
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VPSLLD           $0x10, Z12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z10
+	VMOVAPS          Z14, Z7
+	VMOVAPS          Z8, Z5
+	VMOVAPS          Z11, Z8
+	VMOVAPS          Z16, Z11
+	VMOVAPS          Z13, Z9
+	VMOVAPS          Z15, Z12
+	VMOVAPS          Z6, Z4
+	JMP              group3step
+
+group3last:
+	VPSLLD           $0x10, Z10, Z6
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPSLLD           $0x10, Z7, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPSLLD           $0x10, Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VPSLLD           $0x10, Z11, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VPSLLD           $0x10, Z12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VPSLLD           $0x10, Z4, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R14), Z5, Z1
+	VFMADD231PS.BCST 4(R14), Z5, Z2
+	VFMADD231PS.BCST 8(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z4
@@ -34491,19 +36654,63 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z10, Z7, Z13
+	VUNPCKHPS  Z10, Z7, Z7
+	VUNPCKLPS  Z12, Z11, Z10
+	VUNPCKHPS  Z12, Z11, Z11
+	VUNPCKLPD  Z10, Z13, Z12
+	VUNPCKHPD  Z10, Z13, Z10
+	VUNPCKLPD  Z11, Z7, Z13
+	VUNPCKHPD  Z11, Z7, Z7
+	VSHUFF32X4 $0x88, Z12, Z8, Z11
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z10, Z6, Z8
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z13, Z9, Z6
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z7, Z5, Z9
+	VSHUFF32X4 $0xdd, Z7, Z5, Z5
+	PCALIGN    $0x40
 
 group4step:
 	PREFETCHT0 (CX)
@@ -34550,146 +36757,239 @@ group4ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y5
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
-	VMOVUPS      (R8), Y6
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z6, Z5, Z9
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPS    Z8, Z7, Z6
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPD    Z6, Z9, Z8
-	VUNPCKHPD    Z6, Z9, Z6
-	VUNPCKLPD    Z7, Z5, Z9
-	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (DI)(AX*2), Y7
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
-	VMOVUPS      (R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z7, Z13
-	VUNPCKHPS        Z10, Z7, Z7
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z7, Z13
-	VUNPCKHPD        Z11, Z7, Z7
-	VSHUFF32X4       $0x88, Z12, Z8, Z11
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z10, Z6, Z8
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z13, Z9, Z6
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z7, Z5, Z9
-	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VPSLLD           $0x10, Z11, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z6, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VFMADD231PS.BCST 12(R15), Z6, Z4
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VFMADD231PS.BCST 12(R15), Z6, Z4
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VFMADD231PS.BCST 12(R15), Z6, Z4
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VFMADD231PS.BCST 12(R15), Z6, Z4
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z2
-	VFMADD231PS.BCST 8(R15), Z6, Z3
-	VFMADD231PS.BCST 12(R15), Z6, Z4
-	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z5, Z4
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group4step
+	JE               group4last
+	VPSLLD           $0x10, Z11, Z15
+	VANDPS           Z0, Z11, Z11
+	VMOVUPS          (DI), Y7
+	VFMADD231PS.BCST (R14), Z15, Z1
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z15, Z2
+	VFMADD231PS.BCST 8(R14), Z15, Z3
+	VMOVUPS          (R8), Y14
+	VFMADD231PS.BCST 12(R14), Z15, Z4
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z14, Z14
+	VPSLLD           $0x10, Z8, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VMOVUPS          (R9), Y15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z15, Z15
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VMOVUPS          (R10), Y11
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z11, Z11
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VUNPCKLPS        Z14, Z7, Z17
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VUNPCKHPS        Z14, Z7, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z3
+	VFMADD231PS.BCST 12(R14), Z16, Z4
+	VUNPCKLPS        Z11, Z15, Z14
+	VPSLLD           $0x10, Z6, Z16
+	VUNPCKHPS        Z11, Z15, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VUNPCKLPD        Z14, Z17, Z15
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VUNPCKHPD        Z14, Z17, Z14
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VUNPCKLPD        Z11, Z7, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VUNPCKHPD        Z11, Z7, Z7
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VMOVUPS          (DI)(AX*2), Y11
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VFMADD231PS.BCST 8(R14), Z16, Z3
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z11, Z11
+	VFMADD231PS.BCST 12(R14), Z16, Z4
+	VMOVUPS          (R8)(AX*2), Y16
+	VPSLLD           $0x10, Z9, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z16, Z16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VMOVUPS          (R9)(AX*2), Y17
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z17, Z17
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y6
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z6, Z6
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VUNPCKLPS        Z16, Z11, Z19
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VUNPCKHPS        Z16, Z11, Z11
+	VPSLLD           $0x10, Z12, Z18
+	VUNPCKLPS        Z6, Z17, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VUNPCKHPS        Z6, Z17, Z6
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VUNPCKLPD        Z16, Z19, Z17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VUNPCKHPD        Z16, Z19, Z9
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VUNPCKLPD        Z6, Z11, Z16
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VUNPCKHPD        Z6, Z11, Z6
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VSHUFF32X4       $0x88, Z17, Z15, Z11
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VSHUFF32X4       $0xdd, Z17, Z15, Z17
+	VPSLLD           $0x10, Z10, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VSHUFF32X4       $0x88, Z9, Z14, Z15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VSHUFF32X4       $0xdd, Z9, Z14, Z14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VSHUFF32X4       $0x88, Z16, Z8, Z9
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z16, Z8, Z16
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VSHUFF32X4       $0x88, Z6, Z7, Z12
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VSHUFF32X4       $0xdd, Z6, Z7, Z7
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z11
+	VMOVAPS          Z15, Z8
+	VMOVAPS          Z9, Z6
+	VMOVAPS          Z12, Z9
+	VMOVAPS          Z17, Z12
+	VMOVAPS          Z14, Z10
+	VMOVAPS          Z16, Z13
+	VMOVAPS          Z7, Z5
+	JMP              group4step
+
+group4last:
+	VPSLLD           $0x10, Z11, Z7
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPSLLD           $0x10, Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VPSLLD           $0x10, Z12, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VPSLLD           $0x10, Z5, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z1
+	VFMADD231PS.BCST 4(R14), Z6, Z2
+	VFMADD231PS.BCST 8(R14), Z6, Z3
+	VFMADD231PS.BCST 12(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z5
@@ -34780,20 +37080,64 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z11, Z8, Z14
+	VUNPCKHPS  Z11, Z8, Z8
+	VUNPCKLPS  Z13, Z12, Z11
+	VUNPCKHPS  Z13, Z12, Z12
+	VUNPCKLPD  Z11, Z14, Z13
+	VUNPCKHPD  Z11, Z14, Z11
+	VUNPCKLPD  Z12, Z8, Z14
+	VUNPCKHPD  Z12, Z8, Z8
+	VSHUFF32X4 $0x88, Z13, Z9, Z12
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z11, Z7, Z9
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z14, Z10, Z7
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z8, Z6, Z10
+	VSHUFF32X4 $0xdd, Z8, Z6, Z6
+	PCALIGN    $0x40
 
 group5step:
 	PREFETCHT0 (CX)
@@ -34840,162 +37184,271 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y6
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
-	VMOVUPS      (R8), Y7
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
-	VMOVUPS      (R9), Y8
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
-	VMOVUPS      (R10), Y9
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z7, Z6, Z10
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPS    Z9, Z8, Z7
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPD    Z7, Z10, Z9
-	VUNPCKHPD    Z7, Z10, Z7
-	VUNPCKLPD    Z8, Z6, Z10
-	VUNPCKHPD    Z8, Z6, Z6
-	VMOVUPS      (DI)(AX*2), Y8
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
-	VMOVUPS      (R8)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
-	VMOVUPS      (R9)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
-	VMOVUPS      (R10)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z11, Z8, Z14
-	VUNPCKHPS        Z11, Z8, Z8
-	VUNPCKLPS        Z13, Z12, Z11
-	VUNPCKHPS        Z13, Z12, Z12
-	VUNPCKLPD        Z11, Z14, Z13
-	VUNPCKHPD        Z11, Z14, Z11
-	VUNPCKLPD        Z12, Z8, Z14
-	VUNPCKHPD        Z12, Z8, Z8
-	VSHUFF32X4       $0x88, Z13, Z9, Z12
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z11, Z7, Z9
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z14, Z10, Z7
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z8, Z6, Z10
-	VSHUFF32X4       $0xdd, Z8, Z6, Z6
-	VPSLLD           $0x10, Z12, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z7, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VFMADD231PS.BCST 16(R15), Z7, Z5
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VFMADD231PS.BCST 16(R15), Z7, Z5
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VFMADD231PS.BCST 16(R15), Z7, Z5
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VFMADD231PS.BCST 16(R15), Z7, Z5
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z2
-	VFMADD231PS.BCST 8(R15), Z7, Z3
-	VFMADD231PS.BCST 12(R15), Z7, Z4
-	VFMADD231PS.BCST 16(R15), Z7, Z5
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z6, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z6, Z5
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group5step
+	JE               group5last
+	VPSLLD           $0x10, Z12, Z16
+	VANDPS           Z0, Z12, Z12
+	VMOVUPS          (DI), Y8
+	VFMADD231PS.BCST (R14), Z16, Z1
+	VFMADD231PS.BCST 4(R14), Z16, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z8, Z8
+	VFMADD231PS.BCST 8(R14), Z16, Z3
+	VFMADD231PS.BCST 12(R14), Z16, Z4
+	VMOVUPS          (R8), Y15
+	VFMADD231PS.BCST 16(R14), Z16, Z5
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z15, Z15
+	VPSLLD           $0x10, Z9, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VMOVUPS          (R9), Y16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z16, Z16
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VMOVUPS          (R10), Y12
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z12, Z12
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VUNPCKLPS        Z15, Z8, Z18
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VUNPCKHPS        Z15, Z8, Z8
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VFMADD231PS.BCST 16(R14), Z17, Z5
+	VUNPCKLPS        Z12, Z16, Z15
+	VPSLLD           $0x10, Z7, Z17
+	VUNPCKHPS        Z12, Z16, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VUNPCKLPD        Z15, Z18, Z16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VUNPCKHPD        Z15, Z18, Z15
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VUNPCKLPD        Z12, Z8, Z9
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VUNPCKHPD        Z12, Z8, Z8
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VMOVUPS          (DI)(AX*2), Y12
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z12, Z12
+	VFMADD231PS.BCST 16(R14), Z17, Z5
+	VMOVUPS          (R8)(AX*2), Y17
+	VPSLLD           $0x10, Z10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VMOVUPS          (R9)(AX*2), Y18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z18, Z18
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y7
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VUNPCKLPS        Z17, Z12, Z20
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VUNPCKHPS        Z17, Z12, Z12
+	VPSLLD           $0x10, Z13, Z19
+	VUNPCKLPS        Z7, Z18, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VUNPCKHPS        Z7, Z18, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VUNPCKLPD        Z17, Z20, Z18
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VUNPCKHPD        Z17, Z20, Z10
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VUNPCKLPD        Z7, Z12, Z17
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VUNPCKHPD        Z7, Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VSHUFF32X4       $0x88, Z18, Z16, Z12
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VSHUFF32X4       $0xdd, Z18, Z16, Z18
+	VPSLLD           $0x10, Z11, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VSHUFF32X4       $0x88, Z10, Z15, Z16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VSHUFF32X4       $0xdd, Z10, Z15, Z15
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VSHUFF32X4       $0x88, Z17, Z9, Z10
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z17, Z9, Z17
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VSHUFF32X4       $0x88, Z7, Z8, Z13
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VSHUFF32X4       $0xdd, Z7, Z8, Z8
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VPSLLD           $0x10, Z14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z12
+	VMOVAPS          Z16, Z9
+	VMOVAPS          Z10, Z7
+	VMOVAPS          Z13, Z10
+	VMOVAPS          Z18, Z13
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z17, Z14
+	VMOVAPS          Z8, Z6
+	JMP              group5step
+
+group5last:
+	VPSLLD           $0x10, Z12, Z8
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPSLLD           $0x10, Z9, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPSLLD           $0x10, Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VPSLLD           $0x10, Z13, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VPSLLD           $0x10, Z14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VPSLLD           $0x10, Z6, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z1
+	VFMADD231PS.BCST 4(R14), Z7, Z2
+	VFMADD231PS.BCST 8(R14), Z7, Z3
+	VFMADD231PS.BCST 12(R14), Z7, Z4
+	VFMADD231PS.BCST 16(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z6
@@ -35164,21 +37617,65 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z12, Z9, Z15
+	VUNPCKHPS  Z12, Z9, Z9
+	VUNPCKLPS  Z14, Z13, Z12
+	VUNPCKHPS  Z14, Z13, Z13
+	VUNPCKLPD  Z12, Z15, Z14
+	VUNPCKHPD  Z12, Z15, Z12
+	VUNPCKLPD  Z13, Z9, Z15
+	VUNPCKHPD  Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z14, Z10, Z13
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z12, Z8, Z10
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z15, Z11, Z8
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z9, Z7, Z11
+	VSHUFF32X4 $0xdd, Z9, Z7, Z7
+	PCALIGN    $0x40
 
 group6step:
 	PREFETCHT0 (CX)
@@ -35225,178 +37722,303 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y7
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
-	VMOVUPS      (R8), Y8
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
-	VMOVUPS      (R9), Y9
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
-	VMOVUPS      (R10), Y10
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z7, Z11
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z7, Z11
-	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (DI)(AX*2), Y9
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
-	VMOVUPS      (R8)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
-	VMOVUPS      (R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
-	VMOVUPS      (R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z12, Z9, Z15
-	VUNPCKHPS        Z12, Z9, Z9
-	VUNPCKLPS        Z14, Z13, Z12
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z15, Z14
-	VUNPCKHPD        Z12, Z15, Z12
-	VUNPCKLPD        Z13, Z9, Z15
-	VUNPCKHPD        Z13, Z9, Z9
-	VSHUFF32X4       $0x88, Z14, Z10, Z13
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z12, Z8, Z10
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z15, Z11, Z8
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z9, Z7, Z11
-	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	VPSLLD           $0x10, Z13, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z10, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z8, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VFMADD231PS.BCST 20(R15), Z8, Z6
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z11, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VFMADD231PS.BCST 20(R15), Z8, Z6
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VFMADD231PS.BCST 20(R15), Z8, Z6
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z15, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VFMADD231PS.BCST 20(R15), Z8, Z6
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z2
-	VFMADD231PS.BCST 8(R15), Z8, Z3
-	VFMADD231PS.BCST 12(R15), Z8, Z4
-	VFMADD231PS.BCST 16(R15), Z8, Z5
-	VFMADD231PS.BCST 20(R15), Z8, Z6
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z7, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z7, Z6
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group6step
+	JE               group6last
+	VPSLLD           $0x10, Z13, Z17
+	VANDPS           Z0, Z13, Z13
+	VMOVUPS          (DI), Y9
+	VFMADD231PS.BCST (R14), Z17, Z1
+	VFMADD231PS.BCST 4(R14), Z17, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z9, Z9
+	VFMADD231PS.BCST 8(R14), Z17, Z3
+	VFMADD231PS.BCST 12(R14), Z17, Z4
+	VMOVUPS          (R8), Y16
+	VFMADD231PS.BCST 16(R14), Z17, Z5
+	VFMADD231PS.BCST 20(R14), Z17, Z6
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z16, Z16
+	VPSLLD           $0x10, Z10, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VMOVUPS          (R9), Y17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z17, Z17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VMOVUPS          (R10), Y18
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z18, Z18
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VUNPCKLPS        Z16, Z9, Z13
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VUNPCKHPS        Z16, Z9, Z9
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VUNPCKLPS        Z18, Z17, Z16
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VPSLLD           $0x10, Z8, Z19
+	VUNPCKHPS        Z18, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VUNPCKLPD        Z16, Z13, Z18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VUNPCKHPD        Z16, Z13, Z13
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VUNPCKLPD        Z17, Z9, Z10
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VUNPCKHPD        Z17, Z9, Z9
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VMOVUPS          (DI)(AX*2), Y16
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z16, Z16
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VMOVUPS          (R8)(AX*2), Y17
+	VPSLLD           $0x10, Z11, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VMOVUPS          (R9)(AX*2), Y19
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y8
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z8, Z8
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VUNPCKLPS        Z17, Z16, Z21
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VUNPCKHPS        Z17, Z16, Z16
+	VFMADD231PS.BCST 20(R14), Z20, Z6
+	VPSLLD           $0x10, Z14, Z20
+	VUNPCKLPS        Z8, Z19, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VUNPCKHPS        Z8, Z19, Z8
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VUNPCKLPD        Z17, Z21, Z19
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VUNPCKHPD        Z17, Z21, Z11
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VUNPCKLPD        Z8, Z16, Z17
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VUNPCKHPD        Z8, Z16, Z8
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VSHUFF32X4       $0x88, Z19, Z18, Z16
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VFMADD231PS.BCST 20(R14), Z20, Z6
+	VSHUFF32X4       $0xdd, Z19, Z18, Z19
+	VPSLLD           $0x10, Z12, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VSHUFF32X4       $0x88, Z11, Z13, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VSHUFF32X4       $0xdd, Z11, Z13, Z20
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VSHUFF32X4       $0x88, Z17, Z10, Z11
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z17, Z10, Z17
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VSHUFF32X4       $0x88, Z8, Z9, Z14
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VSHUFF32X4       $0xdd, Z8, Z9, Z9
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VPSLLD           $0x10, Z15, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z16, Z13
+	VMOVAPS          Z18, Z10
+	VMOVAPS          Z11, Z8
+	VMOVAPS          Z14, Z11
+	VMOVAPS          Z19, Z14
+	VMOVAPS          Z20, Z12
+	VMOVAPS          Z17, Z15
+	VMOVAPS          Z9, Z7
+	JMP              group6step
+
+group6last:
+	VPSLLD           $0x10, Z13, Z9
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPSLLD           $0x10, Z11, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VPSLLD           $0x10, Z14, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VPSLLD           $0x10, Z12, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VPSLLD           $0x10, Z15, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VPSLLD           $0x10, Z7, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z1
+	VFMADD231PS.BCST 4(R14), Z8, Z2
+	VFMADD231PS.BCST 8(R14), Z8, Z3
+	VFMADD231PS.BCST 12(R14), Z8, Z4
+	VFMADD231PS.BCST 16(R14), Z8, Z5
+	VFMADD231PS.BCST 20(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z7
@@ -35565,22 +38187,66 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z13, Z10, Z16
+	VUNPCKHPS  Z13, Z10, Z10
+	VUNPCKLPS  Z15, Z14, Z13
+	VUNPCKHPS  Z15, Z14, Z14
+	VUNPCKLPD  Z13, Z16, Z15
+	VUNPCKHPD  Z13, Z16, Z13
+	VUNPCKLPD  Z14, Z10, Z16
+	VUNPCKHPD  Z14, Z10, Z10
+	VSHUFF32X4 $0x88, Z15, Z11, Z14
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z13, Z9, Z11
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z16, Z12, Z9
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z10, Z8, Z12
+	VSHUFF32X4 $0xdd, Z10, Z8, Z8
+	PCALIGN    $0x40
 
 group7step:
 	PREFETCHT0 (CX)
@@ -35627,194 +38293,335 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y8
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
-	VMOVUPS      (R8), Y9
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
-	VMOVUPS      (R9), Y10
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
-	VMOVUPS      (R10), Y11
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z9, Z8, Z12
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPS    Z11, Z10, Z9
-	VUNPCKHPS    Z11, Z10, Z10
-	VUNPCKLPD    Z9, Z12, Z11
-	VUNPCKHPD    Z9, Z12, Z9
-	VUNPCKLPD    Z10, Z8, Z12
-	VUNPCKHPD    Z10, Z8, Z8
-	VMOVUPS      (DI)(AX*2), Y10
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
-	VMOVUPS      (R8)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
-	VMOVUPS      (R9)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
-	VMOVUPS      (R10)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z13, Z10, Z16
-	VUNPCKHPS        Z13, Z10, Z10
-	VUNPCKLPS        Z15, Z14, Z13
-	VUNPCKHPS        Z15, Z14, Z14
-	VUNPCKLPD        Z13, Z16, Z15
-	VUNPCKHPD        Z13, Z16, Z13
-	VUNPCKLPD        Z14, Z10, Z16
-	VUNPCKHPD        Z14, Z10, Z10
-	VSHUFF32X4       $0x88, Z15, Z11, Z14
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z13, Z9, Z11
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z16, Z12, Z9
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z10, Z8, Z12
-	VSHUFF32X4       $0xdd, Z10, Z8, Z8
-	VPSLLD           $0x10, Z14, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z14, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z11, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z9, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VFMADD231PS.BCST 24(R15), Z9, Z7
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z12, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z15, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VFMADD231PS.BCST 24(R15), Z9, Z7
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z15, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VFMADD231PS.BCST 24(R15), Z9, Z7
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z13, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z16, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VFMADD231PS.BCST 24(R15), Z9, Z7
-	VANDPS           Z0, Z16, Z16
-	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z16, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z16, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z16, Z7
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z2
-	VFMADD231PS.BCST 8(R15), Z9, Z3
-	VFMADD231PS.BCST 12(R15), Z9, Z4
-	VFMADD231PS.BCST 16(R15), Z9, Z5
-	VFMADD231PS.BCST 20(R15), Z9, Z6
-	VFMADD231PS.BCST 24(R15), Z9, Z7
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z8, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z8, Z7
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group7step
+	JE               group7last
+	VPSLLD           $0x10, Z14, Z18
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z18, Z1
+	VMOVUPS          (DI), Y10
+	VFMADD231PS.BCST 4(R14), Z18, Z2
+	VFMADD231PS.BCST 8(R14), Z18, Z3
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z10, Z10
+	VFMADD231PS.BCST 12(R14), Z18, Z4
+	VFMADD231PS.BCST 16(R14), Z18, Z5
+	VMOVUPS          (R8), Y17
+	VFMADD231PS.BCST 20(R14), Z18, Z6
+	VFMADD231PS.BCST 24(R14), Z18, Z7
+	VPSLLD           $0x10, Z11, Z20
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VMOVUPS          (R9), Y18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	VMOVUPS          (R10), Y19
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VUNPCKLPS        Z17, Z10, Z14
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VUNPCKHPS        Z17, Z10, Z10
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VFMADD231PS.BCST 20(R14), Z20, Z6
+	VUNPCKLPS        Z19, Z18, Z17
+	VFMADD231PS.BCST 24(R14), Z20, Z7
+	VPSLLD           $0x10, Z9, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VUNPCKHPS        Z19, Z18, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VUNPCKLPD        Z17, Z14, Z19
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VUNPCKHPD        Z17, Z14, Z14
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
+	VUNPCKLPD        Z18, Z10, Z11
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z20, Z1
+	VUNPCKHPD        Z18, Z10, Z10
+	VFMADD231PS.BCST 4(R14), Z20, Z2
+	VFMADD231PS.BCST 8(R14), Z20, Z3
+	VMOVUPS          (DI)(AX*2), Y17
+	VFMADD231PS.BCST 12(R14), Z20, Z4
+	VFMADD231PS.BCST 16(R14), Z20, Z5
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 20(R14), Z20, Z6
+	VFMADD231PS.BCST 24(R14), Z20, Z7
+	VPSLLD           $0x10, Z12, Z21
+	VMOVUPS          (R8)(AX*2), Y18
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VMOVUPS          (R9)(AX*2), Y20
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z20, Z20
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VMOVUPS          (R10)(AX*2), Y9
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z9, Z9
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VUNPCKLPS        Z18, Z17, Z22
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VUNPCKHPS        Z18, Z17, Z17
+	VFMADD231PS.BCST 24(R14), Z21, Z7
+	VPSLLD           $0x10, Z15, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VUNPCKLPS        Z9, Z20, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VUNPCKHPS        Z9, Z20, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VUNPCKLPD        Z18, Z22, Z20
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z7
+	VUNPCKHPD        Z18, Z22, Z12
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VUNPCKLPD        Z9, Z17, Z18
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VUNPCKHPD        Z9, Z17, Z9
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VSHUFF32X4       $0x88, Z20, Z19, Z17
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VFMADD231PS.BCST 24(R14), Z21, Z7
+	VPSLLD           $0x10, Z13, Z21
+	VSHUFF32X4       $0xdd, Z20, Z19, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VSHUFF32X4       $0x88, Z12, Z14, Z19
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VSHUFF32X4       $0xdd, Z12, Z14, Z22
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	VSHUFF32X4       $0x88, Z18, Z11, Z12
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VSHUFF32X4       $0xdd, Z18, Z11, Z18
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VSHUFF32X4       $0x88, Z9, Z10, Z15
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VSHUFF32X4       $0xdd, Z9, Z10, Z10
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VFMADD231PS.BCST 24(R14), Z21, Z7
+	VPSLLD           $0x10, Z16, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z17, Z14
+	VMOVAPS          Z19, Z11
+	VMOVAPS          Z12, Z9
+	VMOVAPS          Z15, Z12
+	VMOVAPS          Z20, Z15
+	VMOVAPS          Z22, Z13
+	VMOVAPS          Z18, Z16
+	VMOVAPS          Z10, Z8
+	JMP              group7step
+
+group7last:
+	VPSLLD           $0x10, Z14, Z10
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPSLLD           $0x10, Z11, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPSLLD           $0x10, Z12, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VPSLLD           $0x10, Z15, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VPSLLD           $0x10, Z16, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VPSLLD           $0x10, Z8, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z1
+	VFMADD231PS.BCST 4(R14), Z9, Z2
+	VFMADD231PS.BCST 8(R14), Z9, Z3
+	VFMADD231PS.BCST 12(R14), Z9, Z4
+	VFMADD231PS.BCST 16(R14), Z9, Z5
+	VFMADD231PS.BCST 20(R14), Z9, Z6
+	VFMADD231PS.BCST 24(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z8
@@ -35983,23 +38790,67 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z14, Z11, Z17
+	VUNPCKHPS  Z14, Z11, Z11
+	VUNPCKLPS  Z16, Z15, Z14
+	VUNPCKHPS  Z16, Z15, Z15
+	VUNPCKLPD  Z14, Z17, Z16
+	VUNPCKHPD  Z14, Z17, Z14
+	VUNPCKLPD  Z15, Z11, Z17
+	VUNPCKHPD  Z15, Z11, Z11
+	VSHUFF32X4 $0x88, Z16, Z12, Z15
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z14, Z10, Z12
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z17, Z13, Z10
+	VSHUFF32X4 $0xdd, Z17, Z13, Z17
+	VSHUFF32X4 $0x88, Z11, Z9, Z13
+	VSHUFF32X4 $0xdd, Z11, Z9, Z9
+	PCALIGN    $0x40
 
 group8step:
 	PREFETCHT0 (CX)
@@ -36046,210 +38897,367 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y9
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
-	VMOVUPS      (R8), Y10
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
-	VMOVUPS      (R9), Y11
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
-	VMOVUPS      (R10), Y12
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z9, Z13
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z9, Z13
-	VUNPCKHPD    Z11, Z9, Z9
-	VMOVUPS      (DI)(AX*2), Y11
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
-	VMOVUPS      (R8)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
-	VMOVUPS      (R9)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
-	VMOVUPS      (R10)(AX*2), Y16
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z14, Z11, Z17
-	VUNPCKHPS        Z14, Z11, Z11
-	VUNPCKLPS        Z16, Z15, Z14
-	VUNPCKHPS        Z16, Z15, Z15
-	VUNPCKLPD        Z14, Z17, Z16
-	VUNPCKHPD        Z14, Z17, Z14
-	VUNPCKLPD        Z15, Z11, Z17
-	VUNPCKHPD        Z15, Z11, Z11
-	VSHUFF32X4       $0x88, Z16, Z12, Z15
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z14, Z10, Z12
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z17, Z13, Z10
-	VSHUFF32X4       $0xdd, Z17, Z13, Z17
-	VSHUFF32X4       $0x88, Z11, Z9, Z13
-	VSHUFF32X4       $0xdd, Z11, Z9, Z9
-	VPSLLD           $0x10, Z15, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z2
-	VFMADD231PS.BCST 8(R15), Z11, Z3
-	VFMADD231PS.BCST 12(R15), Z11, Z4
-	VFMADD231PS.BCST 16(R15), Z11, Z5
-	VFMADD231PS.BCST 20(R15), Z11, Z6
-	VFMADD231PS.BCST 24(R15), Z11, Z7
-	VFMADD231PS.BCST 28(R15), Z11, Z8
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z15, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z15, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z15, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z15, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z2
-	VFMADD231PS.BCST 8(R15), Z11, Z3
-	VFMADD231PS.BCST 12(R15), Z11, Z4
-	VFMADD231PS.BCST 16(R15), Z11, Z5
-	VFMADD231PS.BCST 20(R15), Z11, Z6
-	VFMADD231PS.BCST 24(R15), Z11, Z7
-	VFMADD231PS.BCST 28(R15), Z11, Z8
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z12, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z12, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z2
-	VFMADD231PS.BCST 8(R15), Z11, Z3
-	VFMADD231PS.BCST 12(R15), Z11, Z4
-	VFMADD231PS.BCST 16(R15), Z11, Z5
-	VFMADD231PS.BCST 20(R15), Z11, Z6
-	VFMADD231PS.BCST 24(R15), Z11, Z7
-	VFMADD231PS.BCST 28(R15), Z11, Z8
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z10, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z10, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VFMADD231PS.BCST 28(R15), Z10, Z8
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z13, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z13, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z16, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VFMADD231PS.BCST 28(R15), Z10, Z8
-	VANDPS           Z0, Z16, Z16
-	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z16, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z16, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z16, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z16, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VFMADD231PS.BCST 28(R15), Z10, Z8
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z14, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z14, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z14, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z14, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z17, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VFMADD231PS.BCST 28(R15), Z10, Z8
-	VANDPS           Z0, Z17, Z17
-	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z17, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z17, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z17, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z17, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z2
-	VFMADD231PS.BCST 8(R15), Z10, Z3
-	VFMADD231PS.BCST 12(R15), Z10, Z4
-	VFMADD231PS.BCST 16(R15), Z10, Z5
-	VFMADD231PS.BCST 20(R15), Z10, Z6
-	VFMADD231PS.BCST 24(R15), Z10, Z7
-	VFMADD231PS.BCST 28(R15), Z10, Z8
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 16(R15)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 20(R15)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 24(R15)(SI*1), Z9, Z7
-	VFMADD231PS.BCST 28(R15)(SI*1), Z9, Z8
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              group8step
+	JE               group8last
+	VPSLLD           $0x10, Z15, Z19
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z19, Z1
+	VMOVUPS          (DI), Y11
+	VFMADD231PS.BCST 4(R14), Z19, Z2
+	VFMADD231PS.BCST 8(R14), Z19, Z3
+	VFMADD231PS.BCST 12(R14), Z19, Z4
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z11, Z11
+	VFMADD231PS.BCST 16(R14), Z19, Z5
+	VFMADD231PS.BCST 20(R14), Z19, Z6
+	VMOVUPS          (R8), Y18
+	VFMADD231PS.BCST 24(R14), Z19, Z7
+	VFMADD231PS.BCST 28(R14), Z19, Z8
+	VPSLLD           $0x10, Z12, Z21
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VMOVUPS          (R9), Y19
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z19, Z19
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z7
+	VMOVUPS          (R10), Y20
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z20, Z20
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VUNPCKLPS        Z18, Z11, Z15
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VUNPCKHPS        Z18, Z11, Z11
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VFMADD231PS.BCST 24(R14), Z21, Z7
+	VUNPCKLPS        Z20, Z19, Z18
+	VFMADD231PS.BCST 28(R14), Z21, Z8
+	VPSLLD           $0x10, Z10, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VUNPCKHPS        Z20, Z19, Z19
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VUNPCKLPD        Z18, Z15, Z20
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	VUNPCKHPD        Z18, Z15, Z15
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z8
+	VUNPCKLPD        Z19, Z11, Z12
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z21, Z1
+	VUNPCKHPD        Z19, Z11, Z11
+	VFMADD231PS.BCST 4(R14), Z21, Z2
+	VFMADD231PS.BCST 8(R14), Z21, Z3
+	VFMADD231PS.BCST 12(R14), Z21, Z4
+	VMOVUPS          (DI)(AX*2), Y18
+	VFMADD231PS.BCST 16(R14), Z21, Z5
+	VFMADD231PS.BCST 20(R14), Z21, Z6
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 24(R14), Z21, Z7
+	VFMADD231PS.BCST 28(R14), Z21, Z8
+	VPSLLD           $0x10, Z13, Z22
+	VMOVUPS          (R8)(AX*2), Y19
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VMOVUPS          (R9)(AX*2), Y21
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z21, Z21
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VMOVUPS          (R10)(AX*2), Y10
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z10, Z10
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VUNPCKLPS        Z19, Z18, Z23
+	VFMADD231PS.BCST 20(R14), Z22, Z6
+	VFMADD231PS.BCST 24(R14), Z22, Z7
+	VUNPCKHPS        Z19, Z18, Z18
+	VFMADD231PS.BCST 28(R14), Z22, Z8
+	VPSLLD           $0x10, Z16, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VUNPCKLPS        Z10, Z21, Z19
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VUNPCKHPS        Z10, Z21, Z10
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	VUNPCKLPD        Z19, Z23, Z21
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z8
+	VUNPCKHPD        Z19, Z23, Z13
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VUNPCKLPD        Z10, Z18, Z19
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VUNPCKHPD        Z10, Z18, Z10
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VFMADD231PS.BCST 20(R14), Z22, Z6
+	VSHUFF32X4       $0x88, Z21, Z20, Z18
+	VFMADD231PS.BCST 24(R14), Z22, Z7
+	VFMADD231PS.BCST 28(R14), Z22, Z8
+	VPSLLD           $0x10, Z14, Z22
+	VSHUFF32X4       $0xdd, Z21, Z20, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VSHUFF32X4       $0x88, Z13, Z15, Z20
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VSHUFF32X4       $0xdd, Z13, Z15, Z23
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z7
+	VSHUFF32X4       $0x88, Z19, Z12, Z13
+	VFMADD231PS.BCST 28(R14)(SI*1), Z16, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VSHUFF32X4       $0xdd, Z19, Z12, Z19
+	VFMADD231PS.BCST (R14), Z22, Z1
+	VFMADD231PS.BCST 4(R14), Z22, Z2
+	VSHUFF32X4       $0x88, Z10, Z11, Z16
+	VFMADD231PS.BCST 8(R14), Z22, Z3
+	VFMADD231PS.BCST 12(R14), Z22, Z4
+	VFMADD231PS.BCST 16(R14), Z22, Z5
+	VSHUFF32X4       $0xdd, Z10, Z11, Z11
+	VFMADD231PS.BCST 20(R14), Z22, Z6
+	VFMADD231PS.BCST 24(R14), Z22, Z7
+	VFMADD231PS.BCST 28(R14), Z22, Z8
+	VPSLLD           $0x10, Z17, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z14, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z17, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z18, Z15
+	VMOVAPS          Z20, Z12
+	VMOVAPS          Z13, Z10
+	VMOVAPS          Z16, Z13
+	VMOVAPS          Z21, Z16
+	VMOVAPS          Z23, Z14
+	VMOVAPS          Z19, Z17
+	VMOVAPS          Z11, Z9
+	JMP              group8step
+
+group8last:
+	VPSLLD           $0x10, Z15, Z11
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPSLLD           $0x10, Z12, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPSLLD           $0x10, Z10, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPSLLD           $0x10, Z13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z11, Z1
+	VFMADD231PS.BCST 4(R14), Z11, Z2
+	VFMADD231PS.BCST 8(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14), Z11, Z4
+	VFMADD231PS.BCST 16(R14), Z11, Z5
+	VFMADD231PS.BCST 20(R14), Z11, Z6
+	VFMADD231PS.BCST 24(R14), Z11, Z7
+	VFMADD231PS.BCST 28(R14), Z11, Z8
+	VPSLLD           $0x10, Z16, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z16, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VPSLLD           $0x10, Z17, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z14, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VPSLLD           $0x10, Z9, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z17, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z1
+	VFMADD231PS.BCST 4(R14), Z10, Z2
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 12(R14), Z10, Z4
+	VFMADD231PS.BCST 16(R14), Z10, Z5
+	VFMADD231PS.BCST 20(R14), Z10, Z6
+	VFMADD231PS.BCST 24(R14), Z10, Z7
+	VFMADD231PS.BCST 28(R14), Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z9
@@ -36418,17 +39426,61 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z8, Z5, Z11
+	VUNPCKHPS  Z8, Z5, Z5
+	VUNPCKLPS  Z10, Z9, Z8
+	VUNPCKHPS  Z10, Z9, Z9
+	VUNPCKLPD  Z8, Z11, Z10
+	VUNPCKHPD  Z8, Z11, Z8
+	VUNPCKLPD  Z9, Z5, Z11
+	VUNPCKHPD  Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z10, Z6, Z9
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z8, Z4, Z6
+	VSHUFF32X4 $0xdd, Z8, Z4, Z8
+	VSHUFF32X4 $0x88, Z11, Z7, Z4
+	VSHUFF32X4 $0xdd, Z11, Z7, Z11
+	VSHUFF32X4 $0x88, Z5, Z3, Z7
+	VSHUFF32X4 $0xdd, Z5, Z3, Z3
+	PCALIGN    $0x40
 
 double1step:
 	PREFETCHT0 (CX)
@@ -36519,183 +39571,224 @@ double1ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double1ahead14:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y3
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z5, Z11
-	VUNPCKHPS        Z8, Z5, Z5
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z5, Z11
-	VUNPCKHPD        Z9, Z5, Z5
-	VSHUFF32X4       $0x88, Z10, Z6, Z9
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z8, Z4, Z6
-	VSHUFF32X4       $0xdd, Z8, Z4, Z8
-	VSHUFF32X4       $0x88, Z11, Z7, Z4
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z5, Z3, Z7
-	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VPSLLD           $0x10, Z9, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y5
+	VPSLLD           $0x10, Z9, Z13
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z5, Z5
 	VANDPS           Z0, Z9, Z9
+	VMOVUPS          (R8)(AX*4), Y12
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z12, Z12
+	VFMADD231PS.BCST (R15), Z13, Z1
+	VMOVUPS          (R9)(AX*4), Y13
+	VPSLLD           $0x10, Z6, Z15
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z13, Z13
+	VMOVUPS          (R10)(AX*4), Y14
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z14, Z14
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
+	VUNPCKLPS        Z12, Z5, Z9
+	VUNPCKHPS        Z12, Z5, Z5
 	VANDPS           Z0, Z6, Z6
+	VUNPCKLPS        Z14, Z13, Z12
+	VFMADD231PS.BCST (R15), Z15, Z1
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VPSLLD           $0x10, Z4, Z15
+	VUNPCKHPD        Z12, Z9, Z9
 	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VUNPCKLPD        Z13, Z5, Z6
+	VUNPCKHPD        Z13, Z5, Z5
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R15), Z5, Z1
+	VMOVUPS          (DI)(R11*2), Y12
 	VANDPS           Z0, Z4, Z4
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z12, Z12
+	VMOVUPS          (R8)(R11*2), Y13
+	VFMADD231PS.BCST (R15), Z15, Z1
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z13, Z13
+	VPSLLD           $0x10, Z7, Z16
+	VMOVUPS          (R9)(R11*2), Y15
 	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z15, Z15
+	VMOVUPS          (R10)(R11*2), Y4
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z4, Z4
 	VANDPS           Z0, Z7, Z7
+	VUNPCKLPS        Z13, Z12, Z17
+	VUNPCKHPS        Z13, Z12, Z12
+	VFMADD231PS.BCST (R15), Z16, Z1
+	VUNPCKLPS        Z4, Z15, Z13
+	VPSLLD           $0x10, Z10, Z16
+	VUNPCKHPS        Z4, Z15, Z4
+	VUNPCKLPD        Z13, Z17, Z15
 	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
+	VUNPCKHPD        Z13, Z17, Z7
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
+	VUNPCKLPD        Z4, Z12, Z13
+	VUNPCKHPD        Z4, Z12, Z4
 	VANDPS           Z0, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z14, Z12
+	VFMADD231PS.BCST (R15), Z16, Z1
+	VSHUFF32X4       $0xdd, Z15, Z14, Z15
+	VSHUFF32X4       $0x88, Z7, Z9, Z14
+	VPSLLD           $0x10, Z8, Z16
+	VSHUFF32X4       $0xdd, Z7, Z9, Z7
 	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
+	VSHUFF32X4       $0x88, Z13, Z6, Z9
+	VSHUFF32X4       $0xdd, Z13, Z6, Z10
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
+	VSHUFF32X4       $0x88, Z4, Z5, Z6
 	VANDPS           Z0, Z8, Z8
+	VSHUFF32X4       $0xdd, Z4, Z5, Z4
+	VFMADD231PS.BCST (R15), Z16, Z1
+	VPSLLD           $0x10, Z11, Z5
 	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
 	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R15), Z5, Z1
+	VPSLLD           $0x10, Z3, Z5
 	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R15), Z4, Z1
 	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R15), Z5, Z1
 	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
 	LEAQ             (R15)(SI*2), R15
-	MOVQ             R14, R15
-	VMOVUPS          (DI)(AX*4), Y3
-	VINSERTF64X4     $0x01, (DI)(R12*1), Z3, Z3
-	VMOVUPS          (R8)(AX*4), Y4
-	VINSERTF64X4     $0x01, (R8)(R12*1), Z4, Z4
-	VMOVUPS          (R9)(AX*4), Y5
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z5, Z5
-	VMOVUPS          (R10)(AX*4), Y6
-	VINSERTF64X4     $0x01, (R10)(R12*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(R11*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z5, Z5
-	VMOVUPS      (R8)(R11*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z8, Z8
-	VMOVUPS      (R9)(R11*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z9, Z9
-	VMOVUPS      (R10)(R11*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z5, Z11
-	VUNPCKHPS        Z8, Z5, Z5
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z5, Z11
-	VUNPCKHPD        Z9, Z5, Z5
-	VSHUFF32X4       $0x88, Z10, Z6, Z9
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z8, Z4, Z6
-	VSHUFF32X4       $0xdd, Z8, Z4, Z8
-	VSHUFF32X4       $0x88, Z11, Z7, Z4
-	VSHUFF32X4       $0xdd, Z11, Z7, Z11
-	VSHUFF32X4       $0x88, Z5, Z3, Z7
-	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	VPSLLD           $0x10, Z9, Z5
-	VFMADD231PS.BCST (R15), Z5, Z2
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST (R15), Z5, Z2
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z4, Z5
-	VFMADD231PS.BCST (R15), Z5, Z2
-	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R15)(SI*1), Z4, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z4
-	VFMADD231PS.BCST (R15), Z4, Z2
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z4
-	VFMADD231PS.BCST (R15), Z4, Z2
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z4
-	VFMADD231PS.BCST (R15), Z4, Z2
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z4
-	VFMADD231PS.BCST (R15), Z4, Z2
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R15), Z4, Z2
-	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R15)(SI*1), Z3, Z2
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double1step
+	JE               double1last
+	VPSLLD           $0x10, Z12, Z8
+	VMOVUPS          (DI), Y3
+	VANDPS           Z0, Z12, Z12
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS          (R8), Y5
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z5, Z5
+	VPSLLD           $0x10, Z14, Z11
+	VMOVUPS          (R9), Y8
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VMOVUPS          (R10), Y12
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z12, Z12
+	VUNPCKLPS        Z5, Z3, Z13
+	VANDPS           Z0, Z14, Z14
+	VUNPCKHPS        Z5, Z3, Z3
+	VFMADD231PS.BCST (R14), Z11, Z2
+	VUNPCKLPS        Z12, Z8, Z5
+	VUNPCKHPS        Z12, Z8, Z8
+	VPSLLD           $0x10, Z9, Z12
+	VUNPCKLPD        Z5, Z13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VUNPCKHPD        Z5, Z13, Z5
+	VUNPCKLPD        Z8, Z3, Z13
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z8, Z3, Z3
+	VANDPS           Z0, Z9, Z9
+	VMOVUPS          (DI)(AX*2), Y8
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z12, Z2
+	VMOVUPS          (R8)(AX*2), Y12
+	VPSLLD           $0x10, Z6, Z16
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS          (R9)(AX*2), Y14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y9
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z9, Z9
+	VANDPS           Z0, Z6, Z6
+	VUNPCKLPS        Z12, Z8, Z17
+	VFMADD231PS.BCST (R14), Z16, Z2
+	VUNPCKHPS        Z12, Z8, Z8
+	VUNPCKLPS        Z9, Z14, Z12
+	VPSLLD           $0x10, Z15, Z16
+	VUNPCKHPS        Z9, Z14, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VUNPCKLPD        Z12, Z17, Z6
+	VUNPCKHPD        Z12, Z17, Z12
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z9, Z8, Z14
+	VANDPS           Z0, Z15, Z15
+	VUNPCKHPD        Z9, Z8, Z8
+	VSHUFF32X4       $0x88, Z6, Z11, Z9
+	VFMADD231PS.BCST (R14), Z16, Z2
+	VSHUFF32X4       $0xdd, Z6, Z11, Z11
+	VPSLLD           $0x10, Z7, Z16
+	VSHUFF32X4       $0x88, Z12, Z5, Z6
+	VSHUFF32X4       $0xdd, Z12, Z5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VSHUFF32X4       $0x88, Z14, Z13, Z12
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z14, Z13, Z14
+	VSHUFF32X4       $0x88, Z8, Z3, Z13
+	VANDPS           Z0, Z7, Z7
+	VSHUFF32X4       $0xdd, Z8, Z3, Z3
+	VFMADD231PS.BCST (R14), Z16, Z2
+	VPSLLD           $0x10, Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z8, Z2
+	VPSLLD           $0x10, Z4, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z9
+	VMOVAPS          Z6, Z6
+	VMOVAPS          Z12, Z4
+	VMOVAPS          Z13, Z7
+	VMOVAPS          Z11, Z10
+	VMOVAPS          Z5, Z8
+	VMOVAPS          Z14, Z11
+	VMOVAPS          Z3, Z3
+	JMP              double1step
+
+double1last:
+	VPSLLD           $0x10, Z12, Z3
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z14, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z9, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z6, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z15, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z7, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z10, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VPSLLD           $0x10, Z4, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z4, Z4
+	VFMADD231PS.BCST (R14), Z3, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z3
@@ -36856,19 +39949,63 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z10, Z7, Z13
+	VUNPCKHPS  Z10, Z7, Z7
+	VUNPCKLPS  Z12, Z11, Z10
+	VUNPCKHPS  Z12, Z11, Z11
+	VUNPCKLPD  Z10, Z13, Z12
+	VUNPCKHPD  Z10, Z13, Z10
+	VUNPCKLPD  Z11, Z7, Z13
+	VUNPCKHPD  Z11, Z7, Z7
+	VSHUFF32X4 $0x88, Z12, Z8, Z11
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z10, Z6, Z8
+	VSHUFF32X4 $0xdd, Z10, Z6, Z10
+	VSHUFF32X4 $0x88, Z13, Z9, Z6
+	VSHUFF32X4 $0xdd, Z13, Z9, Z13
+	VSHUFF32X4 $0x88, Z7, Z5, Z9
+	VSHUFF32X4 $0xdd, Z7, Z5, Z5
+	PCALIGN    $0x40
 
 double2step:
 	PREFETCHT0 (CX)
@@ -36959,215 +40096,272 @@ double2ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double2ahead14:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y5
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
-	VMOVUPS      (R8), Y6
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
-	VMOVUPS      (R9), Y7
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
-	VMOVUPS      (R10), Y8
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z6, Z5, Z9
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPS    Z8, Z7, Z6
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPD    Z6, Z9, Z8
-	VUNPCKHPD    Z6, Z9, Z6
-	VUNPCKLPD    Z7, Z5, Z9
-	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (DI)(AX*2), Y7
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
-	VMOVUPS      (R9)(AX*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
-	VMOVUPS      (R10)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z7, Z13
-	VUNPCKHPS        Z10, Z7, Z7
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z7, Z13
-	VUNPCKHPD        Z11, Z7, Z7
-	VSHUFF32X4       $0x88, Z12, Z8, Z11
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z10, Z6, Z8
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z13, Z9, Z6
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z7, Z5, Z9
-	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VPSLLD           $0x10, Z11, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z3
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), Y7
+	VPSLLD           $0x10, Z11, Z15
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z7, Z7
 	VANDPS           Z0, Z11, Z11
+	VMOVUPS          (R8)(AX*4), Y14
+	VFMADD231PS.BCST (R15), Z15, Z1
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z14, Z14
+	VFMADD231PS.BCST 4(R15), Z15, Z3
+	VMOVUPS          (R9)(AX*4), Y15
+	VPSLLD           $0x10, Z8, Z17
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z15, Z15
 	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VMOVUPS          (R10)(AX*4), Y16
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z16, Z16
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VUNPCKLPS        Z14, Z7, Z11
 	VANDPS           Z0, Z8, Z8
+	VUNPCKHPS        Z14, Z7, Z7
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VUNPCKLPS        Z16, Z15, Z14
+	VFMADD231PS.BCST 4(R15), Z17, Z3
+	VUNPCKHPS        Z16, Z15, Z15
+	VPSLLD           $0x10, Z6, Z17
+	VUNPCKLPD        Z14, Z11, Z16
 	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VUNPCKHPD        Z14, Z11, Z11
 	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z3
+	VUNPCKLPD        Z15, Z7, Z8
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R15), Z7, Z1
-	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VUNPCKHPD        Z15, Z7, Z7
 	VANDPS           Z0, Z6, Z6
+	VMOVUPS          (DI)(R11*2), Y14
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z14, Z14
+	VFMADD231PS.BCST 4(R15), Z17, Z3
+	VMOVUPS          (R8)(R11*2), Y15
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z15, Z15
+	VPSLLD           $0x10, Z9, Z18
+	VMOVUPS          (R9)(R11*2), Y17
 	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z17, Z17
 	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z3
+	VMOVUPS          (R10)(R11*2), Y6
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z6, Z6
 	VANDPS           Z0, Z9, Z9
+	VUNPCKLPS        Z15, Z14, Z19
+	VFMADD231PS.BCST (R15), Z18, Z1
+	VUNPCKHPS        Z15, Z14, Z14
+	VFMADD231PS.BCST 4(R15), Z18, Z3
+	VUNPCKLPS        Z6, Z17, Z15
+	VPSLLD           $0x10, Z12, Z18
+	VUNPCKHPS        Z6, Z17, Z6
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
+	VUNPCKLPD        Z15, Z19, Z17
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
+	VUNPCKHPD        Z15, Z19, Z9
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VUNPCKLPD        Z6, Z14, Z15
 	VANDPS           Z0, Z12, Z12
+	VUNPCKHPD        Z6, Z14, Z6
+	VFMADD231PS.BCST (R15), Z18, Z1
+	VSHUFF32X4       $0x88, Z17, Z16, Z14
+	VFMADD231PS.BCST 4(R15), Z18, Z3
+	VSHUFF32X4       $0xdd, Z17, Z16, Z17
+	VPSLLD           $0x10, Z10, Z18
+	VSHUFF32X4       $0x88, Z9, Z11, Z16
 	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VSHUFF32X4       $0xdd, Z9, Z11, Z9
 	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VSHUFF32X4       $0x88, Z15, Z8, Z11
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z3
+	VSHUFF32X4       $0xdd, Z15, Z8, Z12
 	VANDPS           Z0, Z10, Z10
+	VSHUFF32X4       $0x88, Z6, Z7, Z8
+	VSHUFF32X4       $0xdd, Z6, Z7, Z6
+	VFMADD231PS.BCST (R15), Z18, Z1
+	VFMADD231PS.BCST 4(R15), Z18, Z3
+	VPSLLD           $0x10, Z13, Z7
 	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z3
 	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z3
+	VPSLLD           $0x10, Z5, Z7
 	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R15), Z6, Z1
-	VFMADD231PS.BCST 4(R15), Z6, Z3
 	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R15), Z7, Z1
+	VFMADD231PS.BCST 4(R15), Z7, Z3
 	VFMADD231PS.BCST (R15)(SI*1), Z5, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z3
 	LEAQ             (R15)(SI*2), R15
-	MOVQ             R14, R15
-	VMOVUPS          (DI)(AX*4), Y5
-	VINSERTF64X4     $0x01, (DI)(R12*1), Z5, Z5
-	VMOVUPS          (R8)(AX*4), Y6
-	VINSERTF64X4     $0x01, (R8)(R12*1), Z6, Z6
-	VMOVUPS          (R9)(AX*4), Y7
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z7, Z7
-	VMOVUPS          (R10)(AX*4), Y8
-	VINSERTF64X4     $0x01, (R10)(R12*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z6, Z5, Z9
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPS    Z8, Z7, Z6
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPD    Z6, Z9, Z8
-	VUNPCKHPD    Z6, Z9, Z6
-	VUNPCKLPD    Z7, Z5, Z9
-	VUNPCKHPD    Z7, Z5, Z5
-	VMOVUPS      (DI)(R11*2), Y7
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z7, Z7
-	VMOVUPS      (R8)(R11*2), Y10
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z10, Z10
-	VMOVUPS      (R9)(R11*2), Y11
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z11, Z11
-	VMOVUPS      (R10)(R11*2), Y12
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z7, Z13
-	VUNPCKHPS        Z10, Z7, Z7
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z7, Z13
-	VUNPCKHPD        Z11, Z7, Z7
-	VSHUFF32X4       $0x88, Z12, Z8, Z11
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z10, Z6, Z8
-	VSHUFF32X4       $0xdd, Z10, Z6, Z10
-	VSHUFF32X4       $0x88, Z13, Z9, Z6
-	VSHUFF32X4       $0xdd, Z13, Z9, Z13
-	VSHUFF32X4       $0x88, Z7, Z5, Z9
-	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	VPSLLD           $0x10, Z11, Z7
-	VFMADD231PS.BCST (R15), Z7, Z2
-	VFMADD231PS.BCST 4(R15), Z7, Z4
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z7
-	VFMADD231PS.BCST (R15), Z7, Z2
-	VFMADD231PS.BCST 4(R15), Z7, Z4
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z6, Z7
-	VFMADD231PS.BCST (R15), Z7, Z2
-	VFMADD231PS.BCST 4(R15), Z7, Z4
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z6, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z6
-	VFMADD231PS.BCST (R15), Z6, Z2
-	VFMADD231PS.BCST 4(R15), Z6, Z4
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z6
-	VFMADD231PS.BCST (R15), Z6, Z2
-	VFMADD231PS.BCST 4(R15), Z6, Z4
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z6
-	VFMADD231PS.BCST (R15), Z6, Z2
-	VFMADD231PS.BCST 4(R15), Z6, Z4
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z6
-	VFMADD231PS.BCST (R15), Z6, Z2
-	VFMADD231PS.BCST 4(R15), Z6, Z4
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z5, Z6
-	VFMADD231PS.BCST (R15), Z6, Z2
-	VFMADD231PS.BCST 4(R15), Z6, Z4
-	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z5, Z4
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double2step
+	JE               double2last
+	VPSLLD           $0x10, Z14, Z10
+	VMOVUPS          (DI), Y5
+	VANDPS           Z0, Z14, Z14
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z5, Z5
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VMOVUPS          (R8), Y7
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z7, Z7
+	VPSLLD           $0x10, Z16, Z13
+	VMOVUPS          (R9), Y10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z10, Z10
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z4
+	VMOVUPS          (R10), Y14
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z14, Z14
+	VANDPS           Z0, Z16, Z16
+	VUNPCKLPS        Z7, Z5, Z15
+	VFMADD231PS.BCST (R14), Z13, Z2
+	VUNPCKHPS        Z7, Z5, Z5
+	VFMADD231PS.BCST 4(R14), Z13, Z4
+	VUNPCKLPS        Z14, Z10, Z7
+	VPSLLD           $0x10, Z11, Z13
+	VUNPCKHPS        Z14, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VUNPCKLPD        Z7, Z15, Z14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VUNPCKHPD        Z7, Z15, Z7
+	VUNPCKLPD        Z10, Z5, Z15
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z10, Z5, Z5
+	VANDPS           Z0, Z11, Z11
+	VMOVUPS          (DI)(AX*2), Y10
+	VFMADD231PS.BCST (R14), Z13, Z2
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z10, Z10
+	VFMADD231PS.BCST 4(R14), Z13, Z4
+	VMOVUPS          (R8)(AX*2), Y13
+	VPSLLD           $0x10, Z8, Z18
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VMOVUPS          (R9)(AX*2), Y16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z16, Z16
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y11
+	VANDPS           Z0, Z8, Z8
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z11, Z11
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VUNPCKLPS        Z13, Z10, Z19
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VUNPCKHPS        Z13, Z10, Z10
+	VPSLLD           $0x10, Z17, Z18
+	VUNPCKLPS        Z11, Z16, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VUNPCKHPS        Z11, Z16, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VUNPCKLPD        Z13, Z19, Z8
+	VUNPCKHPD        Z13, Z19, Z13
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPD        Z11, Z10, Z16
+	VANDPS           Z0, Z17, Z17
+	VUNPCKHPD        Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VSHUFF32X4       $0x88, Z8, Z14, Z11
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VSHUFF32X4       $0xdd, Z8, Z14, Z14
+	VPSLLD           $0x10, Z9, Z18
+	VSHUFF32X4       $0x88, Z13, Z7, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VSHUFF32X4       $0xdd, Z13, Z7, Z7
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z4
+	VSHUFF32X4       $0x88, Z16, Z15, Z13
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z16, Z15, Z16
+	VANDPS           Z0, Z9, Z9
+	VSHUFF32X4       $0x88, Z10, Z5, Z15
+	VFMADD231PS.BCST (R14), Z18, Z2
+	VSHUFF32X4       $0xdd, Z10, Z5, Z5
+	VFMADD231PS.BCST 4(R14), Z18, Z4
+	VPSLLD           $0x10, Z12, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VPSLLD           $0x10, Z6, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z11
+	VMOVAPS          Z8, Z8
+	VMOVAPS          Z13, Z6
+	VMOVAPS          Z15, Z9
+	VMOVAPS          Z14, Z12
+	VMOVAPS          Z7, Z10
+	VMOVAPS          Z16, Z13
+	VMOVAPS          Z5, Z5
+	JMP              double2step
+
+double2last:
+	VPSLLD           $0x10, Z14, Z5
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z16, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z11, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z8, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z17, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z9, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VPSLLD           $0x10, Z6, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14), Z5, Z2
+	VFMADD231PS.BCST 4(R14), Z5, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z5
@@ -37328,21 +40522,65 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z12, Z9, Z15
+	VUNPCKHPS  Z12, Z9, Z9
+	VUNPCKLPS  Z14, Z13, Z12
+	VUNPCKHPS  Z14, Z13, Z13
+	VUNPCKLPD  Z12, Z15, Z14
+	VUNPCKHPD  Z12, Z15, Z12
+	VUNPCKLPD  Z13, Z9, Z15
+	VUNPCKHPD  Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z14, Z10, Z13
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z12, Z8, Z10
+	VSHUFF32X4 $0xdd, Z12, Z8, Z12
+	VSHUFF32X4 $0x88, Z15, Z11, Z8
+	VSHUFF32X4 $0xdd, Z15, Z11, Z15
+	VSHUFF32X4 $0x88, Z9, Z7, Z11
+	VSHUFF32X4 $0xdd, Z9, Z7, Z7
+	PCALIGN    $0x40
 
 double3step:
 	PREFETCHT0 (CX)
@@ -37433,247 +40671,320 @@ double3ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double3ahead14:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y7
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
-	VMOVUPS      (R8), Y8
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
-	VMOVUPS      (R9), Y9
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
-	VMOVUPS      (R10), Y10
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z7, Z11
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z7, Z11
-	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (DI)(AX*2), Y9
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
-	VMOVUPS      (R8)(AX*2), Y12
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
-	VMOVUPS      (R9)(AX*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
-	VMOVUPS      (R10)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z12, Z9, Z15
-	VUNPCKHPS        Z12, Z9, Z9
-	VUNPCKLPS        Z14, Z13, Z12
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z15, Z14
-	VUNPCKHPD        Z12, Z15, Z12
-	VUNPCKLPD        Z13, Z9, Z15
-	VUNPCKHPD        Z13, Z9, Z9
-	VSHUFF32X4       $0x88, Z14, Z10, Z13
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z12, Z8, Z10
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z15, Z11, Z8
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z9, Z7, Z11
-	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	VPSLLD           $0x10, Z13, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z3
-	VFMADD231PS.BCST 8(R15), Z9, Z5
+	MOVQ             R14, R15
+	VPSLLD           $0x10, Z13, Z17
+	VMOVUPS          (DI)(AX*4), Y9
 	VANDPS           Z0, Z13, Z13
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z9, Z9
+	VFMADD231PS.BCST (R15), Z17, Z1
+	VMOVUPS          (R8)(AX*4), Y16
+	VFMADD231PS.BCST 4(R15), Z17, Z3
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z16, Z16
+	VFMADD231PS.BCST 8(R15), Z17, Z5
+	VPSLLD           $0x10, Z10, Z19
+	VMOVUPS          (R9)(AX*4), Y17
 	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z17, Z17
 	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
+	VMOVUPS          (R10)(AX*4), Y18
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z5
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z18, Z18
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z3
-	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VUNPCKLPS        Z16, Z9, Z13
 	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VUNPCKHPS        Z16, Z9, Z9
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VUNPCKLPS        Z18, Z17, Z16
+	VFMADD231PS.BCST 8(R15), Z19, Z5
+	VUNPCKHPS        Z18, Z17, Z17
+	VPSLLD           $0x10, Z8, Z19
+	VUNPCKLPD        Z16, Z13, Z18
 	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
+	VUNPCKHPD        Z16, Z13, Z13
 	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z5
+	VUNPCKLPD        Z17, Z9, Z10
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R15), Z9, Z1
-	VFMADD231PS.BCST 4(R15), Z9, Z3
-	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VUNPCKHPD        Z17, Z9, Z9
 	VANDPS           Z0, Z8, Z8
+	VMOVUPS          (DI)(R11*2), Y16
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z16, Z16
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VFMADD231PS.BCST 8(R15), Z19, Z5
+	VMOVUPS          (R8)(R11*2), Y17
+	VPSLLD           $0x10, Z11, Z20
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z17, Z17
 	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
+	VMOVUPS          (R9)(R11*2), Y19
 	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z3
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z19, Z19
 	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z5
+	VMOVUPS          (R10)(R11*2), Y8
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z3
-	VFMADD231PS.BCST 8(R15), Z8, Z5
 	VANDPS           Z0, Z11, Z11
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z8, Z8
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VUNPCKLPS        Z17, Z16, Z21
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VUNPCKHPS        Z17, Z16, Z16
+	VFMADD231PS.BCST 8(R15), Z20, Z5
+	VUNPCKLPS        Z8, Z19, Z17
+	VPSLLD           $0x10, Z14, Z20
 	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
+	VUNPCKHPS        Z8, Z19, Z8
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
+	VUNPCKLPD        Z17, Z21, Z19
 	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z5
+	VUNPCKHPD        Z17, Z21, Z11
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z3
-	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VUNPCKLPD        Z8, Z16, Z17
 	VANDPS           Z0, Z14, Z14
+	VUNPCKHPD        Z8, Z16, Z8
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VSHUFF32X4       $0x88, Z19, Z18, Z16
+	VFMADD231PS.BCST 8(R15), Z20, Z5
+	VSHUFF32X4       $0xdd, Z19, Z18, Z19
+	VPSLLD           $0x10, Z12, Z20
+	VSHUFF32X4       $0x88, Z11, Z13, Z18
 	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
+	VSHUFF32X4       $0xdd, Z11, Z13, Z11
 	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z5
+	VSHUFF32X4       $0x88, Z17, Z10, Z13
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z3
-	VFMADD231PS.BCST 8(R15), Z8, Z5
+	VSHUFF32X4       $0xdd, Z17, Z10, Z14
 	VANDPS           Z0, Z12, Z12
+	VSHUFF32X4       $0x88, Z8, Z9, Z10
+	VFMADD231PS.BCST (R15), Z20, Z1
+	VSHUFF32X4       $0xdd, Z8, Z9, Z8
+	VFMADD231PS.BCST 4(R15), Z20, Z3
+	VFMADD231PS.BCST 8(R15), Z20, Z5
+	VPSLLD           $0x10, Z15, Z9
 	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z15, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z3
-	VFMADD231PS.BCST 8(R15), Z8, Z5
 	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
+	VPSLLD           $0x10, Z7, Z9
 	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z5
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R15), Z8, Z1
-	VFMADD231PS.BCST 4(R15), Z8, Z3
-	VFMADD231PS.BCST 8(R15), Z8, Z5
 	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R15), Z9, Z1
+	VFMADD231PS.BCST 4(R15), Z9, Z3
+	VFMADD231PS.BCST 8(R15), Z9, Z5
 	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z5
 	LEAQ             (R15)(SI*2), R15
-	MOVQ             R14, R15
-	VMOVUPS          (DI)(AX*4), Y7
-	VINSERTF64X4     $0x01, (DI)(R12*1), Z7, Z7
-	VMOVUPS          (R8)(AX*4), Y8
-	VINSERTF64X4     $0x01, (R8)(R12*1), Z8, Z8
-	VMOVUPS          (R9)(AX*4), Y9
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z9, Z9
-	VMOVUPS          (R10)(AX*4), Y10
-	VINSERTF64X4     $0x01, (R10)(R12*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z8, Z7, Z11
-	VUNPCKHPS    Z8, Z7, Z7
-	VUNPCKLPS    Z10, Z9, Z8
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPD    Z8, Z11, Z10
-	VUNPCKHPD    Z8, Z11, Z8
-	VUNPCKLPD    Z9, Z7, Z11
-	VUNPCKHPD    Z9, Z7, Z7
-	VMOVUPS      (DI)(R11*2), Y9
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z9, Z9
-	VMOVUPS      (R8)(R11*2), Y12
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z12, Z12
-	VMOVUPS      (R9)(R11*2), Y13
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z13, Z13
-	VMOVUPS      (R10)(R11*2), Y14
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z12, Z9, Z15
-	VUNPCKHPS        Z12, Z9, Z9
-	VUNPCKLPS        Z14, Z13, Z12
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z15, Z14
-	VUNPCKHPD        Z12, Z15, Z12
-	VUNPCKLPD        Z13, Z9, Z15
-	VUNPCKHPD        Z13, Z9, Z9
-	VSHUFF32X4       $0x88, Z14, Z10, Z13
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z12, Z8, Z10
-	VSHUFF32X4       $0xdd, Z12, Z8, Z12
-	VSHUFF32X4       $0x88, Z15, Z11, Z8
-	VSHUFF32X4       $0xdd, Z15, Z11, Z15
-	VSHUFF32X4       $0x88, Z9, Z7, Z11
-	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	VPSLLD           $0x10, Z13, Z9
-	VFMADD231PS.BCST (R15), Z9, Z2
-	VFMADD231PS.BCST 4(R15), Z9, Z4
-	VFMADD231PS.BCST 8(R15), Z9, Z6
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z9
-	VFMADD231PS.BCST (R15), Z9, Z2
-	VFMADD231PS.BCST 4(R15), Z9, Z4
-	VFMADD231PS.BCST 8(R15), Z9, Z6
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z8, Z9
-	VFMADD231PS.BCST (R15), Z9, Z2
-	VFMADD231PS.BCST 4(R15), Z9, Z4
-	VFMADD231PS.BCST 8(R15), Z9, Z6
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z11, Z8
-	VFMADD231PS.BCST (R15), Z8, Z2
-	VFMADD231PS.BCST 4(R15), Z8, Z4
-	VFMADD231PS.BCST 8(R15), Z8, Z6
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z8
-	VFMADD231PS.BCST (R15), Z8, Z2
-	VFMADD231PS.BCST 4(R15), Z8, Z4
-	VFMADD231PS.BCST 8(R15), Z8, Z6
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z8
-	VFMADD231PS.BCST (R15), Z8, Z2
-	VFMADD231PS.BCST 4(R15), Z8, Z4
-	VFMADD231PS.BCST 8(R15), Z8, Z6
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z15, Z8
-	VFMADD231PS.BCST (R15), Z8, Z2
-	VFMADD231PS.BCST 4(R15), Z8, Z4
-	VFMADD231PS.BCST 8(R15), Z8, Z6
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z6
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z7, Z8
-	VFMADD231PS.BCST (R15), Z8, Z2
-	VFMADD231PS.BCST 4(R15), Z8, Z4
-	VFMADD231PS.BCST 8(R15), Z8, Z6
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z6
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double3step
+	JE               double3last
+	VPSLLD           $0x10, Z16, Z12
+	VANDPS           Z0, Z16, Z16
+	VMOVUPS          (DI), Y7
+	VFMADD231PS.BCST (R14), Z12, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z12, Z4
+	VMOVUPS          (R8), Y9
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z9, Z9
+	VPSLLD           $0x10, Z18, Z15
+	VMOVUPS          (R9), Y12
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z12, Z12
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VMOVUPS          (R10), Y16
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z16, Z16
+	VANDPS           Z0, Z18, Z18
+	VUNPCKLPS        Z9, Z7, Z17
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VUNPCKHPS        Z9, Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VUNPCKLPS        Z16, Z12, Z9
+	VPSLLD           $0x10, Z13, Z15
+	VUNPCKHPS        Z16, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z2
+	VUNPCKLPD        Z9, Z17, Z16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z4
+	VUNPCKHPD        Z9, Z17, Z9
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VUNPCKLPD        Z12, Z7, Z17
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VUNPCKHPD        Z12, Z7, Z7
+	VFMADD231PS.BCST (R14), Z15, Z2
+	VMOVUPS          (DI)(AX*2), Y12
+	VFMADD231PS.BCST 4(R14), Z15, Z4
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z12, Z12
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VMOVUPS          (R8)(AX*2), Y15
+	VPSLLD           $0x10, Z10, Z20
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
+	VMOVUPS          (R9)(AX*2), Y18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z18, Z18
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y13
+	VANDPS           Z0, Z10, Z10
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z13, Z13
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VUNPCKLPS        Z15, Z12, Z21
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VUNPCKHPS        Z15, Z12, Z12
+	VPSLLD           $0x10, Z19, Z20
+	VUNPCKLPS        Z13, Z18, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VUNPCKHPS        Z13, Z18, Z13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VUNPCKLPD        Z15, Z21, Z18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VUNPCKHPD        Z15, Z21, Z10
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z19, Z19
+	VUNPCKLPD        Z13, Z12, Z15
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VUNPCKHPD        Z13, Z12, Z12
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VSHUFF32X4       $0x88, Z18, Z16, Z13
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VSHUFF32X4       $0xdd, Z18, Z16, Z18
+	VPSLLD           $0x10, Z11, Z20
+	VSHUFF32X4       $0x88, Z10, Z9, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z4
+	VSHUFF32X4       $0xdd, Z10, Z9, Z9
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z6
+	VSHUFF32X4       $0x88, Z15, Z17, Z19
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z15, Z17, Z17
+	VANDPS           Z0, Z11, Z11
+	VSHUFF32X4       $0x88, Z12, Z7, Z15
+	VFMADD231PS.BCST (R14), Z20, Z2
+	VSHUFF32X4       $0xdd, Z12, Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z20, Z4
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VPSLLD           $0x10, Z14, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VPSLLD           $0x10, Z8, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z10, Z2
+	VFMADD231PS.BCST 4(R14), Z10, Z4
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z13
+	VMOVAPS          Z16, Z10
+	VMOVAPS          Z19, Z8
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z18, Z14
+	VMOVAPS          Z9, Z12
+	VMOVAPS          Z17, Z15
+	VMOVAPS          Z7, Z7
+	JMP              double3step
+
+double3last:
+	VPSLLD           $0x10, Z16, Z7
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z18, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z18, Z18
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z13, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z10, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z19, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z19, Z19
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z19, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z19, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z19, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z11, Z11
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z14, Z14
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14), Z7, Z2
+	VFMADD231PS.BCST 4(R14), Z7, Z4
+	VFMADD231PS.BCST 8(R14), Z7, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z7
@@ -37834,23 +41145,67 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
-	PCALIGN $0x40
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+56(FP), R14
+	MOVQ         d+96(FP), CX
+	LEAQ         (DI)(CX*2), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	VMOVUPS      (DI), Y9
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
+	VMOVUPS      (R8), Y10
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
+	VMOVUPS      (R9), Y11
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
+	VMOVUPS      (R10), Y12
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z9, Z13
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z9, Z13
+	VUNPCKHPD    Z11, Z9, Z9
+	VMOVUPS      (DI)(AX*2), Y11
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
+	VMOVUPS      (R9)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
+	VMOVUPS      (R10)(AX*2), Y16
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS  Z14, Z11, Z17
+	VUNPCKHPS  Z14, Z11, Z11
+	VUNPCKLPS  Z16, Z15, Z14
+	VUNPCKHPS  Z16, Z15, Z15
+	VUNPCKLPD  Z14, Z17, Z16
+	VUNPCKHPD  Z14, Z17, Z14
+	VUNPCKLPD  Z15, Z11, Z17
+	VUNPCKHPD  Z15, Z11, Z11
+	VSHUFF32X4 $0x88, Z16, Z12, Z15
+	VSHUFF32X4 $0xdd, Z16, Z12, Z16
+	VSHUFF32X4 $0x88, Z14, Z10, Z12
+	VSHUFF32X4 $0xdd, Z14, Z10, Z14
+	VSHUFF32X4 $0x88, Z17, Z13, Z10
+	VSHUFF32X4 $0xdd, Z17, Z13, Z17
+	VSHUFF32X4 $0x88, Z11, Z9, Z13
+	VSHUFF32X4 $0xdd, Z11, Z9, Z9
+	PCALIGN    $0x40
 
 double4step:
 	PREFETCHT0 (CX)
@@ -37941,279 +41296,368 @@ double4ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double4ahead14:
-	MOVQ         R14, R15
-	VMOVUPS      (DI), Y9
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
-	VMOVUPS      (R8), Y10
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z10, Z10
-	VMOVUPS      (R9), Y11
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z11, Z11
-	VMOVUPS      (R10), Y12
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z9, Z13
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z9, Z13
-	VUNPCKHPD    Z11, Z9, Z9
-	VMOVUPS      (DI)(AX*2), Y11
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z11, Z11
-	VMOVUPS      (R8)(AX*2), Y14
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z14, Z14
-	VMOVUPS      (R9)(AX*2), Y15
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z15, Z15
-	VMOVUPS      (R10)(AX*2), Y16
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z14, Z11, Z17
-	VUNPCKHPS        Z14, Z11, Z11
-	VUNPCKLPS        Z16, Z15, Z14
-	VUNPCKHPS        Z16, Z15, Z15
-	VUNPCKLPD        Z14, Z17, Z16
-	VUNPCKHPD        Z14, Z17, Z14
-	VUNPCKLPD        Z15, Z11, Z17
-	VUNPCKHPD        Z15, Z11, Z11
-	VSHUFF32X4       $0x88, Z16, Z12, Z15
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z14, Z10, Z12
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z17, Z13, Z10
-	VSHUFF32X4       $0xdd, Z17, Z13, Z17
-	VSHUFF32X4       $0x88, Z11, Z9, Z13
-	VSHUFF32X4       $0xdd, Z11, Z9, Z9
-	VPSLLD           $0x10, Z15, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z3
-	VFMADD231PS.BCST 8(R15), Z11, Z5
-	VFMADD231PS.BCST 12(R15), Z11, Z7
+	MOVQ             R14, R15
+	VPSLLD           $0x10, Z15, Z19
+	VMOVUPS          (DI)(AX*4), Y11
 	VANDPS           Z0, Z15, Z15
+	VINSERTF64X4     $0x01, (DI)(R12*1), Z11, Z11
+	VFMADD231PS.BCST (R15), Z19, Z1
+	VFMADD231PS.BCST 4(R15), Z19, Z3
+	VMOVUPS          (R8)(AX*4), Y18
+	VFMADD231PS.BCST 8(R15), Z19, Z5
+	VINSERTF64X4     $0x01, (R8)(R12*1), Z18, Z18
+	VFMADD231PS.BCST 12(R15), Z19, Z7
+	VPSLLD           $0x10, Z12, Z21
+	VMOVUPS          (R9)(AX*4), Y19
 	VFMADD231PS.BCST (R15)(SI*1), Z15, Z1
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z19, Z19
 	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z5
+	VMOVUPS          (R10)(AX*4), Y20
 	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z7
+	VINSERTF64X4     $0x01, (R10)(R12*1), Z20, Z20
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z3
-	VFMADD231PS.BCST 8(R15), Z11, Z5
-	VFMADD231PS.BCST 12(R15), Z11, Z7
 	VANDPS           Z0, Z12, Z12
+	VUNPCKLPS        Z18, Z11, Z15
+	VFMADD231PS.BCST (R15), Z21, Z1
+	VUNPCKHPS        Z18, Z11, Z11
+	VFMADD231PS.BCST 4(R15), Z21, Z3
+	VFMADD231PS.BCST 8(R15), Z21, Z5
+	VUNPCKLPS        Z20, Z19, Z18
+	VFMADD231PS.BCST 12(R15), Z21, Z7
+	VUNPCKHPS        Z20, Z19, Z19
+	VPSLLD           $0x10, Z10, Z21
 	VFMADD231PS.BCST (R15)(SI*1), Z12, Z1
+	VUNPCKLPD        Z18, Z15, Z20
 	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z3
+	VUNPCKHPD        Z18, Z15, Z15
 	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z5
 	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z7
+	VUNPCKLPD        Z19, Z11, Z12
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z11
-	VFMADD231PS.BCST (R15), Z11, Z1
-	VFMADD231PS.BCST 4(R15), Z11, Z3
-	VFMADD231PS.BCST 8(R15), Z11, Z5
-	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VUNPCKHPD        Z19, Z11, Z11
 	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R15), Z21, Z1
+	VMOVUPS          (DI)(R11*2), Y18
+	VFMADD231PS.BCST 4(R15), Z21, Z3
+	VINSERTF64X4     $0x01, (DI)(R13*1), Z18, Z18
+	VFMADD231PS.BCST 8(R15), Z21, Z5
+	VFMADD231PS.BCST 12(R15), Z21, Z7
+	VMOVUPS          (R8)(R11*2), Y19
+	VPSLLD           $0x10, Z13, Z22
+	VINSERTF64X4     $0x01, (R8)(R13*1), Z19, Z19
 	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z3
+	VMOVUPS          (R9)(R11*2), Y21
 	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z5
+	VINSERTF64X4     $0x01, (R9)(R13*1), Z21, Z21
 	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z7
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z3
-	VFMADD231PS.BCST 8(R15), Z10, Z5
-	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VMOVUPS          (R10)(R11*2), Y10
 	VANDPS           Z0, Z13, Z13
+	VINSERTF64X4     $0x01, (R10)(R13*1), Z10, Z10
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VUNPCKLPS        Z19, Z18, Z23
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VUNPCKHPS        Z19, Z18, Z18
+	VFMADD231PS.BCST 12(R15), Z22, Z7
+	VPSLLD           $0x10, Z16, Z22
+	VUNPCKLPS        Z10, Z21, Z19
 	VFMADD231PS.BCST (R15)(SI*1), Z13, Z1
+	VUNPCKHPS        Z10, Z21, Z10
 	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z5
+	VUNPCKLPD        Z19, Z23, Z21
 	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z7
+	VUNPCKHPD        Z19, Z23, Z13
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z16, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z3
-	VFMADD231PS.BCST 8(R15), Z10, Z5
-	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VUNPCKLPD        Z10, Z18, Z19
 	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VUNPCKHPD        Z10, Z18, Z10
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VSHUFF32X4       $0x88, Z21, Z20, Z18
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VFMADD231PS.BCST 12(R15), Z22, Z7
+	VSHUFF32X4       $0xdd, Z21, Z20, Z21
+	VPSLLD           $0x10, Z14, Z22
+	VSHUFF32X4       $0x88, Z13, Z15, Z20
 	VFMADD231PS.BCST (R15)(SI*1), Z16, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z3
+	VSHUFF32X4       $0xdd, Z13, Z15, Z15
 	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z5
+	VSHUFF32X4       $0x88, Z19, Z12, Z13
 	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z7
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z3
-	VFMADD231PS.BCST 8(R15), Z10, Z5
-	VFMADD231PS.BCST 12(R15), Z10, Z7
+	VSHUFF32X4       $0xdd, Z19, Z12, Z16
 	VANDPS           Z0, Z14, Z14
+	VSHUFF32X4       $0x88, Z10, Z11, Z12
+	VFMADD231PS.BCST (R15), Z22, Z1
+	VFMADD231PS.BCST 4(R15), Z22, Z3
+	VSHUFF32X4       $0xdd, Z10, Z11, Z10
+	VFMADD231PS.BCST 8(R15), Z22, Z5
+	VFMADD231PS.BCST 12(R15), Z22, Z7
+	VPSLLD           $0x10, Z17, Z11
 	VFMADD231PS.BCST (R15)(SI*1), Z14, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z5
 	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z7
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z17, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z3
-	VFMADD231PS.BCST 8(R15), Z10, Z5
-	VFMADD231PS.BCST 12(R15), Z10, Z7
 	VANDPS           Z0, Z17, Z17
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
+	VPSLLD           $0x10, Z9, Z11
 	VFMADD231PS.BCST (R15)(SI*1), Z17, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z5
 	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z7
 	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R15), Z10, Z1
-	VFMADD231PS.BCST 4(R15), Z10, Z3
-	VFMADD231PS.BCST 8(R15), Z10, Z5
-	VFMADD231PS.BCST 12(R15), Z10, Z7
 	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R15), Z11, Z1
+	VFMADD231PS.BCST 4(R15), Z11, Z3
+	VFMADD231PS.BCST 8(R15), Z11, Z5
+	VFMADD231PS.BCST 12(R15), Z11, Z7
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z5
 	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z7
 	LEAQ             (R15)(SI*2), R15
-	MOVQ             R14, R15
-	VMOVUPS          (DI)(AX*4), Y9
-	VINSERTF64X4     $0x01, (DI)(R12*1), Z9, Z9
-	VMOVUPS          (R8)(AX*4), Y10
-	VINSERTF64X4     $0x01, (R8)(R12*1), Z10, Z10
-	VMOVUPS          (R9)(AX*4), Y11
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z11, Z11
-	VMOVUPS          (R10)(AX*4), Y12
-	VINSERTF64X4     $0x01, (R10)(R12*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z10, Z9, Z13
-	VUNPCKHPS    Z10, Z9, Z9
-	VUNPCKLPS    Z12, Z11, Z10
-	VUNPCKHPS    Z12, Z11, Z11
-	VUNPCKLPD    Z10, Z13, Z12
-	VUNPCKHPD    Z10, Z13, Z10
-	VUNPCKLPD    Z11, Z9, Z13
-	VUNPCKHPD    Z11, Z9, Z9
-	VMOVUPS      (DI)(R11*2), Y11
-	VINSERTF64X4 $0x01, (DI)(R13*1), Z11, Z11
-	VMOVUPS      (R8)(R11*2), Y14
-	VINSERTF64X4 $0x01, (R8)(R13*1), Z14, Z14
-	VMOVUPS      (R9)(R11*2), Y15
-	VINSERTF64X4 $0x01, (R9)(R13*1), Z15, Z15
-	VMOVUPS      (R10)(R11*2), Y16
-	VINSERTF64X4 $0x01, (R10)(R13*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z14, Z11, Z17
-	VUNPCKHPS        Z14, Z11, Z11
-	VUNPCKLPS        Z16, Z15, Z14
-	VUNPCKHPS        Z16, Z15, Z15
-	VUNPCKLPD        Z14, Z17, Z16
-	VUNPCKHPD        Z14, Z17, Z14
-	VUNPCKLPD        Z15, Z11, Z17
-	VUNPCKHPD        Z15, Z11, Z11
-	VSHUFF32X4       $0x88, Z16, Z12, Z15
-	VSHUFF32X4       $0xdd, Z16, Z12, Z16
-	VSHUFF32X4       $0x88, Z14, Z10, Z12
-	VSHUFF32X4       $0xdd, Z14, Z10, Z14
-	VSHUFF32X4       $0x88, Z17, Z13, Z10
-	VSHUFF32X4       $0xdd, Z17, Z13, Z17
-	VSHUFF32X4       $0x88, Z11, Z9, Z13
-	VSHUFF32X4       $0xdd, Z11, Z9, Z9
-	VPSLLD           $0x10, Z15, Z11
-	VFMADD231PS.BCST (R15), Z11, Z2
-	VFMADD231PS.BCST 4(R15), Z11, Z4
-	VFMADD231PS.BCST 8(R15), Z11, Z6
-	VFMADD231PS.BCST 12(R15), Z11, Z8
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z15, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z12, Z11
-	VFMADD231PS.BCST (R15), Z11, Z2
-	VFMADD231PS.BCST 4(R15), Z11, Z4
-	VFMADD231PS.BCST 8(R15), Z11, Z6
-	VFMADD231PS.BCST 12(R15), Z11, Z8
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R15)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z10, Z11
-	VFMADD231PS.BCST (R15), Z11, Z2
-	VFMADD231PS.BCST 4(R15), Z11, Z4
-	VFMADD231PS.BCST 8(R15), Z11, Z6
-	VFMADD231PS.BCST 12(R15), Z11, Z8
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z10, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z13, Z10
-	VFMADD231PS.BCST (R15), Z10, Z2
-	VFMADD231PS.BCST 4(R15), Z10, Z4
-	VFMADD231PS.BCST 8(R15), Z10, Z6
-	VFMADD231PS.BCST 12(R15), Z10, Z8
-	VANDPS           Z0, Z13, Z13
-	VFMADD231PS.BCST (R15)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z16, Z10
-	VFMADD231PS.BCST (R15), Z10, Z2
-	VFMADD231PS.BCST 4(R15), Z10, Z4
-	VFMADD231PS.BCST 8(R15), Z10, Z6
-	VFMADD231PS.BCST 12(R15), Z10, Z8
-	VANDPS           Z0, Z16, Z16
-	VFMADD231PS.BCST (R15)(SI*1), Z16, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z14, Z10
-	VFMADD231PS.BCST (R15), Z10, Z2
-	VFMADD231PS.BCST 4(R15), Z10, Z4
-	VFMADD231PS.BCST 8(R15), Z10, Z6
-	VFMADD231PS.BCST 12(R15), Z10, Z8
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R15)(SI*1), Z14, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z14, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z17, Z10
-	VFMADD231PS.BCST (R15), Z10, Z2
-	VFMADD231PS.BCST 4(R15), Z10, Z4
-	VFMADD231PS.BCST 8(R15), Z10, Z6
-	VFMADD231PS.BCST 12(R15), Z10, Z8
-	VANDPS           Z0, Z17, Z17
-	VFMADD231PS.BCST (R15)(SI*1), Z17, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z8
-	LEAQ             (R15)(SI*2), R15
-	VPSLLD           $0x10, Z9, Z10
-	VFMADD231PS.BCST (R15), Z10, Z2
-	VFMADD231PS.BCST 4(R15), Z10, Z4
-	VFMADD231PS.BCST 8(R15), Z10, Z6
-	VFMADD231PS.BCST 12(R15), Z10, Z8
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 8(R15)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 12(R15)(SI*1), Z9, Z8
-	LEAQ             (R15)(SI*2), R15
-	MOVQ             R15, R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JNE              double4step
+	JE               double4last
+	VPSLLD           $0x10, Z18, Z14
+	VANDPS           Z0, Z18, Z18
+	VMOVUPS          (DI), Y9
+	VFMADD231PS.BCST (R14), Z14, Z2
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z9, Z9
+	VFMADD231PS.BCST 4(R14), Z14, Z4
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VMOVUPS          (R8), Y11
+	VFMADD231PS.BCST 12(R14), Z14, Z8
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z11, Z11
+	VPSLLD           $0x10, Z20, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z2
+	VMOVUPS          (R9), Y14
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z4
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z8
+	VMOVUPS          (R10), Y18
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z18, Z18
+	VANDPS           Z0, Z20, Z20
+	VFMADD231PS.BCST (R14), Z17, Z2
+	VUNPCKLPS        Z11, Z9, Z19
+	VFMADD231PS.BCST 4(R14), Z17, Z4
+	VUNPCKHPS        Z11, Z9, Z9
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z8
+	VUNPCKLPS        Z18, Z14, Z11
+	VPSLLD           $0x10, Z13, Z17
+	VUNPCKHPS        Z18, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z4
+	VUNPCKLPD        Z11, Z19, Z18
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z6
+	VUNPCKHPD        Z11, Z19, Z11
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z8
+	VUNPCKLPD        Z14, Z9, Z19
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VUNPCKHPD        Z14, Z9, Z9
+	VFMADD231PS.BCST (R14), Z17, Z2
+	VMOVUPS          (DI)(AX*2), Y14
+	VFMADD231PS.BCST 4(R14), Z17, Z4
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z14, Z14
+	VFMADD231PS.BCST 12(R14), Z17, Z8
+	VMOVUPS          (R8)(AX*2), Y17
+	VPSLLD           $0x10, Z12, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
+	VMOVUPS          (R9)(AX*2), Y20
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z8
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z20, Z20
+	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R10)(AX*2), Y13
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z22, Z2
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z22, Z4
+	VUNPCKLPS        Z17, Z14, Z23
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VFMADD231PS.BCST 12(R14), Z22, Z8
+	VUNPCKHPS        Z17, Z14, Z14
+	VPSLLD           $0x10, Z21, Z22
+	VUNPCKLPS        Z13, Z20, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VUNPCKHPS        Z13, Z20, Z13
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VUNPCKLPD        Z17, Z23, Z20
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
+	VUNPCKHPD        Z17, Z23, Z12
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z21, Z21
+	VUNPCKLPD        Z13, Z14, Z17
+	VFMADD231PS.BCST (R14), Z22, Z2
+	VUNPCKHPD        Z13, Z14, Z13
+	VFMADD231PS.BCST 4(R14), Z22, Z4
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VSHUFF32X4       $0x88, Z20, Z18, Z14
+	VFMADD231PS.BCST 12(R14), Z22, Z8
+	VSHUFF32X4       $0xdd, Z20, Z18, Z20
+	VPSLLD           $0x10, Z15, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z2
+	VSHUFF32X4       $0x88, Z12, Z11, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z4
+	VSHUFF32X4       $0xdd, Z12, Z11, Z11
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z8
+	VSHUFF32X4       $0x88, Z17, Z19, Z21
+	LEAQ             (R14)(SI*2), R14
+	VSHUFF32X4       $0xdd, Z17, Z19, Z19
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z22, Z2
+	VSHUFF32X4       $0x88, Z13, Z9, Z17
+	VFMADD231PS.BCST 4(R14), Z22, Z4
+	VSHUFF32X4       $0xdd, Z13, Z9, Z9
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VFMADD231PS.BCST 12(R14), Z22, Z8
+	VPSLLD           $0x10, Z16, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z12, Z2
+	VFMADD231PS.BCST 4(R14), Z12, Z4
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z8
+	VPSLLD           $0x10, Z10, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z12, Z2
+	VFMADD231PS.BCST 4(R14), Z12, Z4
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z15
+	VMOVAPS          Z18, Z12
+	VMOVAPS          Z21, Z10
+	VMOVAPS          Z17, Z13
+	VMOVAPS          Z20, Z16
+	VMOVAPS          Z11, Z14
+	VMOVAPS          Z19, Z17
+	VMOVAPS          Z9, Z9
+	JMP              double4step
+
+double4last:
+	VPSLLD           $0x10, Z18, Z9
+	VANDPS           Z0, Z18, Z18
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z20, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z20, Z20
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z13, Z13
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z12, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z12, Z12
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z21, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z21, Z21
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z15, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z21, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z21, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z21, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z21, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z15, Z15
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z16, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z16, Z16
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z8
+	LEAQ             (R14)(SI*2), R14
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z2
+	VFMADD231PS.BCST 4(R14), Z9, Z4
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z9
@@ -39457,13 +42901,17 @@ done:
 // func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-200
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x02, lsc+80(FP)
-	MOVQ far+192(FP), DX
-	MOVQ d+136(FP), CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	MOVQ    ldk+48(FP), AX
+	VMOVUPS const000000ffAVX512<>+0(SB), Z0
+	VMOVUPS const4b000080AVX512<>+0(SB), Z1
+	VMOVUPS const0000ff00AVX512<>+0(SB), Z2
+	VMOVUPS const47008000AVX512<>+0(SB), Z3
+	SHLQ    $0x02, lsc+80(FP)
+	MOVQ    far+192(FP), DX
+	MOVQ    d+136(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the way from there to the next.
 	ADDQ $0x0000003f, CX
@@ -39547,20 +42995,46 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Z0, Z0, Z0
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X5
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8), X6
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9), X7
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10), X8
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z6, Z5, Z9
+	VUNPCKHPS Z6, Z5, Z5
+	VUNPCKLPS Z8, Z7, Z6
+	VUNPCKHPS Z8, Z7, Z7
+	VUNPCKLPD Z6, Z9, Z8
+	VUNPCKHPD Z6, Z9, Z6
+	VUNPCKLPD Z7, Z5, Z9
+	VUNPCKHPD Z7, Z5, Z5
+	PCALIGN   $0x40
 
 group1step:
 	PREFETCHT0 (CX)
@@ -39599,122 +43073,126 @@ group1ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group1ahead3:
-	VMOVUPS      (DI), X1
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z1, Z1
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z1, Z1
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z1, Z1
-	VMOVUPS      (R8), X2
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z2, Z2
-	VMOVUPS      (R9), X3
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z3, Z3
-	VMOVUPS      (R10), X4
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z4, Z4
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z2, Z1, Z5
-	VUNPCKHPS        Z2, Z1, Z1
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z5, Z4
-	VUNPCKHPD        Z2, Z5, Z2
-	VUNPCKLPD        Z3, Z1, Z5
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z3
-	VPSLLD           $0x18, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VPSLLD           $0x10, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z3, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z2, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VPSLLD           $0x10, Z2, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z2, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z5, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VPSLLD           $0x10, Z5, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VPSRAD           $0x18, Z5, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z1, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VPSLLD           $0x10, Z1, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z1, Z2
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VPSRAD           $0x18, Z1, Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS           Z3, Z1, Z1
-	VFMADD231PS.BCST (R14)(SI*1), Z1, Z0
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group1last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z12
+	VMOVAPS          Z8, Z10
+	VMOVUPS          (DI), X7
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z7, Z7
+	VMULPS           Z12, Z10, Z10
+	VMOVAPS          Z8, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z7, Z7
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z7, Z7
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VPSLLD           $0x08, Z8, Z13
+	VMOVUPS          (R8), X10
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z10, Z10
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z12, Z8, Z8
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z10, Z10
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VMOVAPS          Z6, Z13
+	VMOVUPS          (R9), X11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z11, Z11
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z11, Z11
+	VMOVAPS          Z6, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z8
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z11, Z11
+	VSUBPS           Z3, Z8, Z8
+	VMULPS           Z12, Z8, Z8
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VMOVUPS          (R10), X13
+	VPSLLD           $0x08, Z6, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z13, Z13
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z12, Z14, Z14
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z6, Z6
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z13, Z13
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z12, Z6, Z6
+	VUNPCKLPS        Z10, Z7, Z8
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VMOVAPS          Z9, Z14
+	VUNPCKHPS        Z10, Z7, Z7
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z12, Z14, Z14
+	VUNPCKLPS        Z13, Z11, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z13, Z11, Z6
+	VMOVAPS          Z9, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VUNPCKLPD        Z10, Z8, Z11
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VUNPCKHPD        Z10, Z8, Z10
+	VPSLLD           $0x08, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VUNPCKLPD        Z6, Z7, Z14
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z12, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VUNPCKHPD        Z6, Z7, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z4
+	VMOVAPS          Z5, Z6
+	VPTERNLOGD       $0x6a, Z1, Z0, Z6
+	VSUBPS           Z1, Z6, Z6
+	VMULPS           Z12, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z5, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z8
+	VSUBPS           Z3, Z8, Z8
+	VMULPS           Z12, Z8, Z8
+	VFMADD231PS.BCST (R14), Z6, Z4
+	VPSLLD           $0x08, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z12, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z12, Z5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z8
+	VMOVAPS          Z10, Z6
+	VMOVAPS          Z14, Z9
+	VMOVAPS          Z7, Z5
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group1scale
 	MOVQ             lsc+80(FP), R15
@@ -39723,18 +43201,105 @@ group1ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group1scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group1step
+	JMP group1step
+
+group1last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z7
+	VMOVAPS          Z8, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VMOVAPS          Z8, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z7, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VPSLLD           $0x08, Z8, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VMOVAPS          Z6, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z6, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z8
+	VSUBPS           Z3, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VPSLLD           $0x08, Z6, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VMOVAPS          Z9, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z6
+	VPTERNLOGD       $0x6a, Z3, Z2, Z6
+	VSUBPS           Z3, Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14), Z8, Z4
+	VPSLLD           $0x08, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z7, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z4
+	VMOVAPS          Z5, Z6
+	VPTERNLOGD       $0x6a, Z1, Z0, Z6
+	VSUBPS           Z1, Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z5, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z8
+	VSUBPS           Z3, Z8, Z8
+	VMULPS           Z7, Z8, Z8
+	VFMADD231PS.BCST (R14), Z6, Z4
+	VPSLLD           $0x08, Z5, Z6
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z7, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z5, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z7, Z5, Z5
+	VFMADD231PS.BCST (R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z0, Z0, Z1
-	VUNPCKHPS Z0, Z0, Z2
-	VUNPCKLPS Z0, Z0, Z3
-	VUNPCKHPS Z0, Z0, Z0
-	VUNPCKLPD Z3, Z1, Z4
-	VUNPCKHPD Z3, Z1, Z1
-	VUNPCKLPD Z0, Z2, Z3
-	VUNPCKHPD Z0, Z2, Z0
+	VUNPCKLPS Z4, Z4, Z5
+	VUNPCKHPS Z4, Z4, Z6
+	VUNPCKLPS Z4, Z4, Z7
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z7, Z5, Z8
+	VUNPCKHPD Z7, Z5, Z5
+	VUNPCKLPD Z4, Z6, Z7
+	VUNPCKHPD Z4, Z6, Z4
 
 group1lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -39742,68 +43307,68 @@ group1lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
+	VMOVUPS       (BX), X6
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X2, X4, X2
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -39815,21 +43380,47 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X6
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z7, Z6, Z10
+	VUNPCKHPS Z7, Z6, Z6
+	VUNPCKLPS Z9, Z8, Z7
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPD Z7, Z10, Z9
+	VUNPCKHPD Z7, Z10, Z7
+	VUNPCKLPD Z8, Z6, Z10
+	VUNPCKHPD Z8, Z6, Z6
+	PCALIGN   $0x40
 
 group2step:
 	PREFETCHT0 (CX)
@@ -39868,138 +43459,142 @@ group2ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group2ahead3:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z2, Z2
-	VMOVUPS      (R8), X3
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z3, Z3
-	VMOVUPS      (R9), X4
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z4, Z4
-	VMOVUPS      (R10), X5
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z3, Z2, Z6
-	VUNPCKHPS        Z3, Z2, Z2
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPD        Z3, Z6, Z5
-	VUNPCKHPD        Z3, Z6, Z3
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z4
-	VPSLLD           $0x18, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VPSLLD           $0x10, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VPSLLD           $0x10, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VPSLLD           $0x10, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VPSRAD           $0x18, Z6, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VPSLLD           $0x10, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST 4(R14), Z3, Z1
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z4, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z2, Z1
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group2last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z13
+	VMOVAPS          Z9, Z11
+	VMOVUPS          (DI), X8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z13, Z11, Z11
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z8, Z8
+	VMOVAPS          Z9, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z8, Z8
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z8, Z8
+	VPSLLD           $0x08, Z9, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMOVUPS          (R8), X11
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z11, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z11, Z11
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z11, Z11
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VMOVAPS          Z7, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VMOVUPS          (R9), X12
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z12, Z12
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z9
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z12, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z12, Z12
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VMOVUPS          (R10), X14
+	VPSLLD           $0x08, Z7, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z14, Z14
+	VMULPS           Z13, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z14, Z14
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z14, Z14
+	VMULPS           Z13, Z7, Z7
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VUNPCKLPS        Z11, Z8, Z9
+	VMOVAPS          Z10, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VUNPCKHPS        Z11, Z8, Z8
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z13, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VUNPCKLPS        Z14, Z12, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z7
+	VUNPCKHPS        Z14, Z12, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z7
+	VSUBPS           Z3, Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z14
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VPSLLD           $0x08, Z10, Z15
+	VUNPCKHPD        Z11, Z9, Z11
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z13, Z15, Z15
+	VUNPCKLPD        Z12, Z8, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	VUNPCKHPD        Z12, Z8, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z13, Z10, Z10
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VMOVAPS          Z6, Z7
+	VPTERNLOGD       $0x6a, Z1, Z0, Z7
+	VSUBPS           Z1, Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z6, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z4
+	VFMADD231PS.BCST 4(R14), Z7, Z5
+	VPSLLD           $0x08, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z13, Z6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z4
+	VFMADD231PS.BCST 4(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z9
+	VMOVAPS          Z11, Z7
+	VMOVAPS          Z16, Z10
+	VMOVAPS          Z8, Z6
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group2scale
 	MOVQ             lsc+80(FP), R15
@@ -40008,18 +43603,121 @@ group2ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group2scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group2step
+	JMP group2step
+
+group2last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z8
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VMOVAPS          Z9, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VPSLLD           $0x08, Z9, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VMOVAPS          Z7, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VPSLLD           $0x08, Z7, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z8, Z7, Z7
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VMOVAPS          Z10, Z9
+	VPTERNLOGD       $0x6a, Z1, Z0, Z9
+	VSUBPS           Z1, Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z7
+	VPTERNLOGD       $0x6a, Z3, Z2, Z7
+	VSUBPS           Z3, Z7, Z7
+	VMULPS           Z8, Z7, Z7
+	VFMADD231PS.BCST (R14), Z9, Z4
+	VFMADD231PS.BCST 4(R14), Z9, Z5
+	VPSLLD           $0x08, Z10, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z4
+	VFMADD231PS.BCST 4(R14), Z9, Z5
+	VMOVAPS          Z6, Z7
+	VPTERNLOGD       $0x6a, Z1, Z0, Z7
+	VSUBPS           Z1, Z7, Z7
+	VMULPS           Z8, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z6, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14), Z7, Z4
+	VFMADD231PS.BCST 4(R14), Z7, Z5
+	VPSLLD           $0x08, Z6, Z7
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z8, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z8, Z6, Z6
+	VFMADD231PS.BCST (R14), Z7, Z4
+	VFMADD231PS.BCST 4(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z0, Z2
-	VUNPCKHPS Z1, Z0, Z0
-	VUNPCKLPS Z1, Z1, Z3
-	VUNPCKHPS Z1, Z1, Z1
-	VUNPCKLPD Z3, Z2, Z4
-	VUNPCKHPD Z3, Z2, Z2
-	VUNPCKLPD Z1, Z0, Z3
-	VUNPCKHPD Z1, Z0, Z0
+	VUNPCKLPS Z5, Z4, Z6
+	VUNPCKHPS Z5, Z4, Z4
+	VUNPCKLPS Z5, Z5, Z7
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z7, Z6, Z8
+	VUNPCKHPD Z7, Z6, Z6
+	VUNPCKLPD Z5, Z4, Z7
+	VUNPCKHPD Z5, Z4, Z4
 
 group2lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -40027,68 +43725,68 @@ group2lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X1
+	VMOVUPS       (BX), X5
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X1, X4, X1
+	VMAXPS        X5, X4, X5
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X1, X2, X1
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X1, X3, X1
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X1, X0, X1
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X1, X5, X1
-	ADDQ          SI, CX
-	VMOVUPS       X1, (BX)
+	VMOVUPS       X5, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -40100,22 +43798,48 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X7
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8), X8
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9), X9
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10), X10
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z8, Z7, Z11
+	VUNPCKHPS Z8, Z7, Z7
+	VUNPCKLPS Z10, Z9, Z8
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPD Z8, Z11, Z10
+	VUNPCKHPD Z8, Z11, Z8
+	VUNPCKLPD Z9, Z7, Z11
+	VUNPCKHPD Z9, Z7, Z7
+	PCALIGN   $0x40
 
 group3step:
 	PREFETCHT0 (CX)
@@ -40154,154 +43878,158 @@ group3ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group3ahead3:
-	VMOVUPS      (DI), X3
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z3, Z3
-	VMOVUPS      (R8), X4
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z4, Z4
-	VMOVUPS      (R9), X5
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z5, Z5
-	VMOVUPS      (R10), X6
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z4, Z3, Z7
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z7, Z6
-	VUNPCKHPD        Z4, Z7, Z4
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z5
-	VPSLLD           $0x18, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VPSLLD           $0x10, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z5, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z5, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VPSLLD           $0x10, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z5, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z4, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z5, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z7, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VPSLLD           $0x10, Z7, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VPSRAD           $0x18, Z7, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z3, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VPSLLD           $0x10, Z3, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z3, Z4
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST 4(R14), Z4, Z1
-	VFMADD231PS.BCST 8(R14), Z4, Z2
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z5, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z3, Z2
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group3last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z14
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VMOVUPS          (DI), X9
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z14, Z12, Z12
+	VMOVAPS          Z10, Z13
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z9, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z9, Z9
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VPSLLD           $0x08, Z10, Z15
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z9, Z9
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VMOVUPS          (R8), X12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z12, Z12
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z12, Z12
+	VMULPS           Z14, Z10, Z10
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z12, Z12
+	VMOVAPS          Z8, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMOVUPS          (R9), X13
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z13, Z13
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z8, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z13, Z13
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z14, Z10, Z10
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VPSLLD           $0x08, Z8, Z16
+	VMOVUPS          (R10), X15
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z14, Z16, Z16
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z15, Z15
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z14, Z8, Z8
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z15, Z15
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VUNPCKLPS        Z12, Z9, Z10
+	VMOVAPS          Z11, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VUNPCKHPS        Z12, Z9, Z9
+	VMULPS           Z14, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	VUNPCKLPS        Z15, Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VUNPCKHPS        Z15, Z13, Z13
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z14, Z12, Z12
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VUNPCKLPD        Z8, Z10, Z15
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VPSLLD           $0x08, Z11, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VUNPCKHPD        Z8, Z10, Z8
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VUNPCKLPD        Z13, Z9, Z16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z13, Z9, Z9
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z14, Z11, Z11
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VMOVAPS          Z7, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z14, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z14, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VPSLLD           $0x08, Z7, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z14, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z14, Z7, Z7
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z10
+	VMOVAPS          Z8, Z8
+	VMOVAPS          Z16, Z11
+	VMOVAPS          Z9, Z7
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group3scale
 	MOVQ             lsc+80(FP), R15
@@ -40310,18 +44038,137 @@ group3ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group3scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group3step
+	JMP group3step
+
+group3last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z9
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z9, Z12, Z12
+	VMOVAPS          Z10, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z9, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VPSLLD           $0x08, Z10, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z9, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VMOVAPS          Z8, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z9, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z8, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VPSLLD           $0x08, Z8, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z9, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VMOVAPS          Z11, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z8
+	VSUBPS           Z3, Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VPSLLD           $0x08, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z9, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VMOVAPS          Z7, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z9, Z10, Z10
+	VFMADD231PS.BCST (R14), Z8, Z4
+	VFMADD231PS.BCST 4(R14), Z8, Z5
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VPSLLD           $0x08, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z9, Z7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z4
+	VFMADD231PS.BCST 4(R14), Z8, Z5
+	VFMADD231PS.BCST 8(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z0, Z3
-	VUNPCKHPS Z1, Z0, Z0
-	VUNPCKLPS Z2, Z2, Z1
-	VUNPCKHPS Z2, Z2, Z2
-	VUNPCKLPD Z1, Z3, Z4
-	VUNPCKHPD Z1, Z3, Z1
-	VUNPCKLPD Z2, Z0, Z3
-	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPS Z5, Z4, Z7
+	VUNPCKHPS Z5, Z4, Z4
+	VUNPCKLPS Z6, Z6, Z5
+	VUNPCKHPS Z6, Z6, Z6
+	VUNPCKLPD Z5, Z7, Z8
+	VUNPCKHPD Z5, Z7, Z5
+	VUNPCKLPD Z6, Z4, Z7
+	VUNPCKHPD Z6, Z4, Z4
 
 group3lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -40329,68 +44176,68 @@ group3lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
+	VMOVUPS       (BX), X6
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X2, X4, X2
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -40402,23 +44249,49 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X8
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8), X9
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9), X10
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z9, Z8, Z12
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPS Z11, Z10, Z9
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPD Z9, Z12, Z11
+	VUNPCKHPD Z9, Z12, Z9
+	VUNPCKLPD Z10, Z8, Z12
+	VUNPCKHPD Z10, Z8, Z8
+	PCALIGN   $0x40
 
 group4step:
 	PREFETCHT0 (CX)
@@ -40457,170 +44330,174 @@ group4ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group4ahead3:
-	VMOVUPS      (DI), X4
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z5, Z4, Z8
-	VUNPCKHPS        Z5, Z4, Z4
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z8, Z7
-	VUNPCKHPD        Z5, Z8, Z5
-	VUNPCKLPD        Z6, Z4, Z8
-	VUNPCKHPD        Z6, Z4, Z4
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z6
-	VPSLLD           $0x18, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VPSLLD           $0x10, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z6, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VPSLLD           $0x10, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VPSLLD           $0x10, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VPSRAD           $0x18, Z8, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VPSLLD           $0x10, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z1
-	VFMADD231PS.BCST 8(R14), Z5, Z2
-	VFMADD231PS.BCST 12(R14), Z5, Z3
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z6, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z4, Z3
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group4last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z15
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VMOVUPS          (DI), X10
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z15, Z13, Z13
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z10, Z10
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z15, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z10, Z10
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VPSLLD           $0x08, Z11, Z16
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z10, Z10
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z15, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VMOVUPS          (R8), X13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z13, Z13
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z15, Z11, Z11
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z13, Z13
+	VMOVAPS          Z9, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z15, Z16, Z16
+	VMOVUPS          (R9), X14
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z14, Z14
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z14, Z14
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z15, Z11, Z11
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z14, Z14
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VPSLLD           $0x08, Z9, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VMOVUPS          (R10), X16
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z15, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z16, Z16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z16, Z16
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z15, Z9, Z9
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z16, Z16
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VMOVAPS          Z12, Z17
+	VUNPCKLPS        Z13, Z10, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z15, Z17, Z17
+	VUNPCKHPS        Z13, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	VUNPCKLPS        Z16, Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VUNPCKHPS        Z16, Z14, Z14
+	VMULPS           Z15, Z13, Z13
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VUNPCKLPD        Z9, Z11, Z16
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VPSLLD           $0x08, Z12, Z18
+	VPSRAD           $0x18, Z18, Z18
+	VUNPCKHPD        Z9, Z11, Z9
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z15, Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VUNPCKLPD        Z14, Z10, Z17
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VUNPCKHPD        Z14, Z10, Z10
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z15, Z12, Z12
+	VFMADD231PS.BCST (R14), Z18, Z4
+	VFMADD231PS.BCST 4(R14), Z18, Z5
+	VFMADD231PS.BCST 8(R14), Z18, Z6
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	VMOVAPS          Z8, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z15, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z8, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z15, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VPSLLD           $0x08, Z8, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z15, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z15, Z8, Z8
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z16, Z11
+	VMOVAPS          Z9, Z9
+	VMOVAPS          Z17, Z12
+	VMOVAPS          Z10, Z8
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group4scale
 	MOVQ             lsc+80(FP), R15
@@ -40629,18 +44506,153 @@ group4ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group4scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group4step
+	JMP group4step
+
+group4last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z10
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z10, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VPSLLD           $0x08, Z11, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VMOVAPS          Z9, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VPSLLD           $0x08, Z9, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z10, Z9, Z9
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VMOVAPS          Z12, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z10, Z9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VPSLLD           $0x08, Z12, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VMOVAPS          Z8, Z9
+	VPTERNLOGD       $0x6a, Z1, Z0, Z9
+	VSUBPS           Z1, Z9, Z9
+	VMULPS           Z10, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z8, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14), Z9, Z4
+	VFMADD231PS.BCST 4(R14), Z9, Z5
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z7
+	VPSLLD           $0x08, Z8, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z10, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z10, Z8, Z8
+	VFMADD231PS.BCST (R14), Z9, Z4
+	VFMADD231PS.BCST 4(R14), Z9, Z5
+	VFMADD231PS.BCST 8(R14), Z9, Z6
+	VFMADD231PS.BCST 12(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z0, Z4
-	VUNPCKHPS Z1, Z0, Z0
-	VUNPCKLPS Z3, Z2, Z1
-	VUNPCKHPS Z3, Z2, Z2
-	VUNPCKLPD Z1, Z4, Z3
-	VUNPCKHPD Z1, Z4, Z1
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPS Z5, Z4, Z8
+	VUNPCKHPS Z5, Z4, Z4
+	VUNPCKLPS Z7, Z6, Z5
+	VUNPCKHPS Z7, Z6, Z6
+	VUNPCKLPD Z5, Z8, Z7
+	VUNPCKHPD Z5, Z8, Z5
+	VUNPCKLPD Z6, Z4, Z8
+	VUNPCKHPD Z6, Z4, Z4
 
 group4lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -40648,68 +44660,68 @@ group4lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VMOVUPS       (BX), X6
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
 	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X2, X4, X2
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
-	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -40721,24 +44733,50 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X9
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8), X10
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9), X11
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10), X12
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z10, Z9, Z13
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPS Z12, Z11, Z10
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPD Z10, Z13, Z12
+	VUNPCKHPD Z10, Z13, Z10
+	VUNPCKLPD Z11, Z9, Z13
+	VUNPCKHPD Z11, Z9, Z9
+	PCALIGN   $0x40
 
 group5step:
 	PREFETCHT0 (CX)
@@ -40777,186 +44815,190 @@ group5ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group5ahead3:
-	VMOVUPS      (DI), X5
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8), X6
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z6, Z6
-	VMOVUPS      (R9), X7
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z7, Z7
-	VMOVUPS      (R10), X8
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z6, Z5, Z9
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z9, Z8
-	VUNPCKHPD        Z6, Z9, Z6
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z7
-	VPSLLD           $0x18, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VPSLLD           $0x10, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z7, Z10, Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z7, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z7, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VPSLLD           $0x10, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z7, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z7, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z9, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VPSLLD           $0x10, Z9, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z9, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VPSRAD           $0x18, Z9, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z5, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VPSLLD           $0x10, Z5, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z6
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST 4(R14), Z6, Z1
-	VFMADD231PS.BCST 8(R14), Z6, Z2
-	VFMADD231PS.BCST 12(R14), Z6, Z3
-	VFMADD231PS.BCST 16(R14), Z6, Z4
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z7, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z5, Z4
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group5last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z16
+	VMOVAPS          Z12, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMOVUPS          (DI), X11
+	VMULPS           Z16, Z14, Z14
+	VMOVAPS          Z12, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z11, Z11
+	VMULPS           Z16, Z15, Z15
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z11, Z11
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VPSLLD           $0x08, Z12, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z11, Z11
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z16, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VMOVUPS          (R8), X14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z14, Z14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z16, Z12, Z12
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z14, Z14
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VMOVAPS          Z10, Z17
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z14, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z16, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VMOVUPS          (R9), X15
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z15, Z15
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z15, Z15
+	VMULPS           Z16, Z12, Z12
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z15, Z15
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VPSLLD           $0x08, Z10, Z18
+	VPSRAD           $0x18, Z18, Z18
+	VCVTDQ2PS        Z18, Z18
+	VMOVUPS          (R10), X17
+	VMULPS           Z16, Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z17, Z17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z17, Z17
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z16, Z10, Z10
+	VFMADD231PS.BCST (R14), Z18, Z4
+	VFMADD231PS.BCST 4(R14), Z18, Z5
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 8(R14), Z18, Z6
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	VFMADD231PS.BCST 16(R14), Z18, Z8
+	VMOVAPS          Z13, Z18
+	VUNPCKLPS        Z14, Z11, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z18
+	VSUBPS           Z1, Z18, Z18
+	VMULPS           Z16, Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VUNPCKHPS        Z14, Z11, Z11
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z17, Z15, Z10
+	VMOVAPS          Z13, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z16, Z14, Z14
+	VUNPCKHPS        Z17, Z15, Z15
+	VFMADD231PS.BCST (R14), Z18, Z4
+	VFMADD231PS.BCST 4(R14), Z18, Z5
+	VFMADD231PS.BCST 8(R14), Z18, Z6
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	VUNPCKLPD        Z10, Z12, Z17
+	VFMADD231PS.BCST 16(R14), Z18, Z8
+	VPSLLD           $0x08, Z13, Z19
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VUNPCKHPD        Z10, Z12, Z10
+	VMULPS           Z16, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VUNPCKLPD        Z15, Z11, Z18
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VUNPCKHPD        Z15, Z11, Z11
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VFMADD231PS.BCST (R14), Z19, Z4
+	VFMADD231PS.BCST 4(R14), Z19, Z5
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VFMADD231PS.BCST 16(R14), Z19, Z8
+	VMOVAPS          Z9, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z16, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VPSLLD           $0x08, Z9, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z16, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z16, Z9, Z9
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z17, Z12
+	VMOVAPS          Z10, Z10
+	VMOVAPS          Z18, Z13
+	VMOVAPS          Z11, Z9
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group5scale
 	MOVQ             lsc+80(FP), R15
@@ -40965,96 +45007,247 @@ group5ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group5scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group5step
+	JMP group5step
+
+group5last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z11
+	VMOVAPS          Z12, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z11, Z14, Z14
+	VMOVAPS          Z12, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z11, Z15, Z15
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VPSLLD           $0x08, Z12, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z11, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VMOVAPS          Z10, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z11, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VPSLLD           $0x08, Z10, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z11, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VMOVAPS          Z13, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VPSLLD           $0x08, Z13, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z11, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VMOVAPS          Z9, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z11, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VFMADD231PS.BCST 16(R14), Z10, Z8
+	VPSLLD           $0x08, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z11, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z11, Z9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z4
+	VFMADD231PS.BCST 4(R14), Z10, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 12(R14), Z10, Z7
+	VFMADD231PS.BCST 16(R14), Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z8
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS     Z1, Z0, Z5
-	VUNPCKHPS     Z1, Z0, Z0
-	VUNPCKLPS     Z3, Z2, Z1
-	VUNPCKHPS     Z3, Z2, Z2
-	VUNPCKLPD     Z1, Z5, Z3
-	VUNPCKHPD     Z1, Z5, Z1
-	VUNPCKLPD     Z2, Z0, Z5
-	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKLPS     Z5, Z4, Z9
+	VUNPCKHPS     Z5, Z4, Z4
+	VUNPCKLPS     Z7, Z6, Z5
+	VUNPCKHPS     Z7, Z6, Z6
+	VUNPCKLPD     Z5, Z9, Z7
+	VUNPCKHPD     Z5, Z9, Z5
+	VUNPCKLPD     Z6, Z4, Z9
+	VUNPCKHPD     Z6, Z4, Z4
 	MOVQ          max_base+144(FP), BX
 	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VMOVUPS       (BX), X6
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
 	VMOVUPS       X5, (CX)
-	VMAXPS        X2, X5, X2
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x01, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x01, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x01, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x01, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x02, Z7, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x02, Z5, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
+	VEXTRACTF32X4 $0x02, Z9, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VEXTRACTF32X4 $0x02, Z4, X10
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x03, Z7, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x03, Z5, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x03, Z9, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z4, Z4, Z0
-	VUNPCKHPS Z4, Z4, Z1
-	VUNPCKLPS Z4, Z4, Z2
-	VUNPCKHPS Z4, Z4, Z3
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VUNPCKLPD Z3, Z1, Z2
-	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPS Z8, Z8, Z4
+	VUNPCKHPS Z8, Z8, Z5
+	VUNPCKLPS Z8, Z8, Z6
+	VUNPCKHPS Z8, Z8, Z7
+	VUNPCKLPD Z6, Z4, Z8
+	VUNPCKHPD Z6, Z4, Z4
+	VUNPCKLPD Z7, Z5, Z6
+	VUNPCKHPD Z7, Z5, Z5
 
 group5lanes4:
 	MOVQ          max_base+144(FP), BX
@@ -41062,68 +45255,68 @@ group5lanes4:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X3
+	VMOVUPS       (BX), X7
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
+	VMAXPS        X7, X4, X7
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X3, X0, X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X3, X1, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VMAXPS        X7, X5, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -41135,25 +45328,51 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X10
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8), X11
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9), X12
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10), X13
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z11, Z10, Z14
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPS Z13, Z12, Z11
+	VUNPCKHPS Z13, Z12, Z12
+	VUNPCKLPD Z11, Z14, Z13
+	VUNPCKHPD Z11, Z14, Z11
+	VUNPCKLPD Z12, Z10, Z14
+	VUNPCKHPD Z12, Z10, Z10
+	PCALIGN   $0x40
 
 group6step:
 	PREFETCHT0 (CX)
@@ -41192,202 +45411,206 @@ group6ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group6ahead3:
-	VMOVUPS      (DI), X6
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
-	VMOVUPS      (R8), X7
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
-	VMOVUPS      (R9), X8
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
-	VMOVUPS      (R10), X9
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z7, Z6, Z10
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z10, Z9
-	VUNPCKHPD        Z7, Z10, Z7
-	VUNPCKLPD        Z8, Z6, Z10
-	VUNPCKHPD        Z8, Z6, Z6
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z8
-	VPSLLD           $0x18, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VPSLLD           $0x10, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z8, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VPSLLD           $0x10, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VPSLLD           $0x10, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VPSRAD           $0x18, Z10, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VPSLLD           $0x10, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z1
-	VFMADD231PS.BCST 8(R14), Z7, Z2
-	VFMADD231PS.BCST 12(R14), Z7, Z3
-	VFMADD231PS.BCST 16(R14), Z7, Z4
-	VFMADD231PS.BCST 20(R14), Z7, Z5
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z8, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z6, Z5
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group6last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z17
+	VMOVAPS          Z13, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMOVUPS          (DI), X12
+	VMULPS           Z17, Z15, Z15
+	VMOVAPS          Z13, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VMULPS           Z17, Z16, Z16
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z12, Z12
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z12, Z12
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VPSLLD           $0x08, Z13, Z18
+	VPSRAD           $0x18, Z18, Z18
+	VCVTDQ2PS        Z18, Z18
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z12, Z12
+	VMULPS           Z17, Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VMOVUPS          (R8), X15
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z15, Z15
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z17, Z13, Z13
+	VFMADD231PS.BCST (R14), Z18, Z4
+	VFMADD231PS.BCST 4(R14), Z18, Z5
+	VFMADD231PS.BCST 8(R14), Z18, Z6
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z15, Z15
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	VFMADD231PS.BCST 16(R14), Z18, Z8
+	VFMADD231PS.BCST 20(R14), Z18, Z9
+	VMOVAPS          Z11, Z18
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z15, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z18
+	VSUBPS           Z1, Z18, Z18
+	VMULPS           Z17, Z18, Z18
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VMOVUPS          (R9), X16
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z16, Z16
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z17, Z13, Z13
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z16, Z16
+	VFMADD231PS.BCST (R14), Z18, Z4
+	VFMADD231PS.BCST 4(R14), Z18, Z5
+	VFMADD231PS.BCST 8(R14), Z18, Z6
+	VFMADD231PS.BCST 12(R14), Z18, Z7
+	VFMADD231PS.BCST 16(R14), Z18, Z8
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z16, Z16
+	VFMADD231PS.BCST 20(R14), Z18, Z9
+	VPSLLD           $0x08, Z11, Z19
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMOVUPS          (R10), X18
+	VMULPS           Z17, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z18, Z18
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z18, Z18
+	VMULPS           Z17, Z11, Z11
+	VFMADD231PS.BCST (R14), Z19, Z4
+	VFMADD231PS.BCST 4(R14), Z19, Z5
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VFMADD231PS.BCST 16(R14), Z19, Z8
+	VFMADD231PS.BCST 20(R14), Z19, Z9
+	VMOVAPS          Z14, Z19
+	VPTERNLOGD       $0x6a, Z1, Z0, Z19
+	VUNPCKLPS        Z15, Z12, Z13
+	VSUBPS           Z1, Z19, Z19
+	VMULPS           Z17, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VUNPCKHPS        Z15, Z12, Z12
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKLPS        Z18, Z16, Z11
+	VMOVAPS          Z14, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z17, Z15, Z15
+	VFMADD231PS.BCST (R14), Z19, Z4
+	VUNPCKHPS        Z18, Z16, Z16
+	VFMADD231PS.BCST 4(R14), Z19, Z5
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VFMADD231PS.BCST 16(R14), Z19, Z8
+	VUNPCKLPD        Z11, Z13, Z18
+	VFMADD231PS.BCST 20(R14), Z19, Z9
+	VPSLLD           $0x08, Z14, Z20
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z17, Z20, Z20
+	VUNPCKHPD        Z11, Z13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VUNPCKLPD        Z16, Z12, Z19
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VUNPCKHPD        Z16, Z12, Z12
+	VMULPS           Z17, Z14, Z14
+	VFMADD231PS.BCST (R14), Z20, Z4
+	VFMADD231PS.BCST 4(R14), Z20, Z5
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	VFMADD231PS.BCST 16(R14), Z20, Z8
+	VFMADD231PS.BCST 20(R14), Z20, Z9
+	VMOVAPS          Z10, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z17, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z17, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VPSLLD           $0x08, Z10, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z17, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z17, Z10, Z10
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z18, Z13
+	VMOVAPS          Z11, Z11
+	VMOVAPS          Z19, Z14
+	VMOVAPS          Z12, Z10
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group6scale
 	MOVQ             lsc+80(FP), R15
@@ -41396,96 +45619,263 @@ group6ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group6scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group6step
+	JMP group6step
+
+group6last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z12
+	VMOVAPS          Z13, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VMOVAPS          Z13, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VPSLLD           $0x08, Z13, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VMOVAPS          Z11, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VPSLLD           $0x08, Z11, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VMOVAPS          Z14, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VPSLLD           $0x08, Z14, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z12, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VMOVAPS          Z10, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z10, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z11, Z8
+	VFMADD231PS.BCST 20(R14), Z11, Z9
+	VPSLLD           $0x08, Z10, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z12, Z10, Z10
+	VFMADD231PS.BCST (R14), Z11, Z4
+	VFMADD231PS.BCST 4(R14), Z11, Z5
+	VFMADD231PS.BCST 8(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z11, Z8
+	VFMADD231PS.BCST 20(R14), Z11, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z9
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS     Z1, Z0, Z6
-	VUNPCKHPS     Z1, Z0, Z0
-	VUNPCKLPS     Z3, Z2, Z1
-	VUNPCKHPS     Z3, Z2, Z2
-	VUNPCKLPD     Z1, Z6, Z3
-	VUNPCKHPD     Z1, Z6, Z1
-	VUNPCKLPD     Z2, Z0, Z6
-	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKLPS     Z5, Z4, Z10
+	VUNPCKHPS     Z5, Z4, Z4
+	VUNPCKLPS     Z7, Z6, Z5
+	VUNPCKHPS     Z7, Z6, Z6
+	VUNPCKLPD     Z5, Z10, Z7
+	VUNPCKHPD     Z5, Z10, Z5
+	VUNPCKLPD     Z6, Z4, Z10
+	VUNPCKHPD     Z6, Z4, Z4
 	MOVQ          max_base+144(FP), BX
 	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
-	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
-	VMAXPS        X2, X6, X2
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       (BX), X6
 	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X10, (CX)
+	VMAXPS        X6, X10, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z10, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z10, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X11
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X7
 	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VEXTRACTF32X4 $0x03, Z5, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VEXTRACTF32X4 $0x03, Z10, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X7
-	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
-	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z5, Z4, Z0
-	VUNPCKHPS Z5, Z4, Z1
-	VUNPCKLPS Z5, Z5, Z2
-	VUNPCKHPS Z5, Z5, Z3
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VUNPCKLPD Z3, Z1, Z2
-	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPS Z9, Z8, Z4
+	VUNPCKHPS Z9, Z8, Z5
+	VUNPCKLPS Z9, Z9, Z6
+	VUNPCKHPS Z9, Z9, Z7
+	VUNPCKLPD Z6, Z4, Z8
+	VUNPCKHPD Z6, Z4, Z4
+	VUNPCKLPD Z7, Z5, Z6
+	VUNPCKHPD Z7, Z5, Z5
 
 group6lanes4:
 	MOVQ          max_base+144(FP), BX
@@ -41493,68 +45883,68 @@ group6lanes4:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X3
+	VMOVUPS       (BX), X7
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
+	VMAXPS        X7, X4, X7
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X3, X0, X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X3, X1, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VMAXPS        X7, X5, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -41566,26 +45956,52 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X11
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z11, Z11
+	VMOVUPS      (R8), X12
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9), X13
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10), X14
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z14, Z14
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z12, Z11, Z15
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPS Z14, Z13, Z12
+	VUNPCKHPS Z14, Z13, Z13
+	VUNPCKLPD Z12, Z15, Z14
+	VUNPCKHPD Z12, Z15, Z12
+	VUNPCKLPD Z13, Z11, Z15
+	VUNPCKHPD Z13, Z11, Z11
+	PCALIGN   $0x40
 
 group7step:
 	PREFETCHT0 (CX)
@@ -41624,218 +46040,222 @@ group7ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group7ahead3:
-	VMOVUPS      (DI), X7
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z7, Z7
-	VMOVUPS      (R8), X8
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9), X9
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10), X10
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z7, Z11
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z7, Z11
-	VUNPCKHPD        Z9, Z7, Z7
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z9
-	VPSLLD           $0x18, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	VFMADD231PS.BCST 24(R14), Z12, Z6
-	VPSLLD           $0x10, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST 4(R14), Z12, Z1
-	VFMADD231PS.BCST 8(R14), Z12, Z2
-	VFMADD231PS.BCST 12(R14), Z12, Z3
-	VFMADD231PS.BCST 16(R14), Z12, Z4
-	VFMADD231PS.BCST 20(R14), Z12, Z5
-	VFMADD231PS.BCST 24(R14), Z12, Z6
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z9, Z10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z9, Z10, Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VFMADD231PS.BCST 20(R14), Z10, Z5
-	VFMADD231PS.BCST 24(R14), Z10, Z6
-	VPSLLD           $0x10, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z9, Z10, Z10
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z10
-	VPSRAD           $0x18, Z10, Z10
-	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z9, Z10, Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST 4(R14), Z10, Z1
-	VFMADD231PS.BCST 8(R14), Z10, Z2
-	VFMADD231PS.BCST 12(R14), Z10, Z3
-	VFMADD231PS.BCST 16(R14), Z10, Z4
-	VFMADD231PS.BCST 20(R14), Z10, Z5
-	VFMADD231PS.BCST 24(R14), Z10, Z6
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z11, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VPSLLD           $0x10, Z11, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z11, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VPSRAD           $0x18, Z11, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z7, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VPSLLD           $0x10, Z7, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z8
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST 4(R14), Z8, Z1
-	VFMADD231PS.BCST 8(R14), Z8, Z2
-	VFMADD231PS.BCST 12(R14), Z8, Z3
-	VFMADD231PS.BCST 16(R14), Z8, Z4
-	VFMADD231PS.BCST 20(R14), Z8, Z5
-	VFMADD231PS.BCST 24(R14), Z8, Z6
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z9, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z7, Z6
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group7last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z18
+	VMOVAPS          Z14, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z18, Z16, Z16
+	VMOVUPS          (DI), X13
+	VMOVAPS          Z14, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z18, Z17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VFMADD231PS.BCST 16(R14), Z16, Z8
+	VFMADD231PS.BCST 20(R14), Z16, Z9
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z13, Z13
+	VFMADD231PS.BCST 24(R14), Z16, Z10
+	VPSLLD           $0x08, Z14, Z19
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z18, Z19, Z19
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z8
+	VMOVUPS          (R8), X16
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z16, Z16
+	VMULPS           Z18, Z14, Z14
+	VFMADD231PS.BCST (R14), Z19, Z4
+	VFMADD231PS.BCST 4(R14), Z19, Z5
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z16, Z16
+	VFMADD231PS.BCST 16(R14), Z19, Z8
+	VFMADD231PS.BCST 20(R14), Z19, Z9
+	VFMADD231PS.BCST 24(R14), Z19, Z10
+	VMOVAPS          Z12, Z19
+	VPTERNLOGD       $0x6a, Z1, Z0, Z19
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z16, Z16
+	VSUBPS           Z1, Z19, Z19
+	VMULPS           Z18, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VMOVUPS          (R9), X17
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z10
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z17, Z17
+	VMOVAPS          Z12, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z18, Z14, Z14
+	VFMADD231PS.BCST (R14), Z19, Z4
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z17, Z17
+	VFMADD231PS.BCST 4(R14), Z19, Z5
+	VFMADD231PS.BCST 8(R14), Z19, Z6
+	VFMADD231PS.BCST 12(R14), Z19, Z7
+	VFMADD231PS.BCST 16(R14), Z19, Z8
+	VFMADD231PS.BCST 20(R14), Z19, Z9
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 24(R14), Z19, Z10
+	VPSLLD           $0x08, Z12, Z20
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z18, Z20, Z20
+	VMOVUPS          (R10), X19
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z19, Z19
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z19, Z19
+	VMULPS           Z18, Z12, Z12
+	VFMADD231PS.BCST (R14), Z20, Z4
+	VFMADD231PS.BCST 4(R14), Z20, Z5
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 16(R14), Z20, Z8
+	VFMADD231PS.BCST 20(R14), Z20, Z9
+	VFMADD231PS.BCST 24(R14), Z20, Z10
+	VMOVAPS          Z15, Z20
+	VPTERNLOGD       $0x6a, Z1, Z0, Z20
+	VUNPCKLPS        Z16, Z13, Z14
+	VSUBPS           Z1, Z20, Z20
+	VMULPS           Z18, Z20, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VUNPCKHPS        Z16, Z13, Z13
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z16
+	VUNPCKLPS        Z19, Z17, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VMULPS           Z18, Z16, Z16
+	VFMADD231PS.BCST (R14), Z20, Z4
+	VFMADD231PS.BCST 4(R14), Z20, Z5
+	VUNPCKHPS        Z19, Z17, Z17
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	VFMADD231PS.BCST 16(R14), Z20, Z8
+	VFMADD231PS.BCST 20(R14), Z20, Z9
+	VFMADD231PS.BCST 24(R14), Z20, Z10
+	VUNPCKLPD        Z12, Z14, Z19
+	VPSLLD           $0x08, Z15, Z21
+	VPSRAD           $0x18, Z21, Z21
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z18, Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VUNPCKHPD        Z12, Z14, Z12
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	VUNPCKLPD        Z17, Z13, Z20
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z18, Z15, Z15
+	VUNPCKHPD        Z17, Z13, Z13
+	VFMADD231PS.BCST (R14), Z21, Z4
+	VFMADD231PS.BCST 4(R14), Z21, Z5
+	VFMADD231PS.BCST 8(R14), Z21, Z6
+	VFMADD231PS.BCST 12(R14), Z21, Z7
+	VFMADD231PS.BCST 16(R14), Z21, Z8
+	VFMADD231PS.BCST 20(R14), Z21, Z9
+	VFMADD231PS.BCST 24(R14), Z21, Z10
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z18, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z18, Z15, Z15
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VFMADD231PS.BCST 20(R14), Z14, Z9
+	VFMADD231PS.BCST 24(R14), Z14, Z10
+	VPSLLD           $0x08, Z11, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z18, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z18, Z11, Z11
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VFMADD231PS.BCST 20(R14), Z14, Z9
+	VFMADD231PS.BCST 24(R14), Z14, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z19, Z14
+	VMOVAPS          Z12, Z12
+	VMOVAPS          Z20, Z15
+	VMOVAPS          Z13, Z11
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group7scale
 	MOVQ             lsc+80(FP), R15
@@ -41844,96 +46264,279 @@ group7ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group7scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group7step
+	JMP group7step
+
+group7last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z13
+	VMOVAPS          Z14, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z13, Z16, Z16
+	VMOVAPS          Z14, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z13, Z17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VFMADD231PS.BCST 16(R14), Z16, Z8
+	VFMADD231PS.BCST 20(R14), Z16, Z9
+	VFMADD231PS.BCST 24(R14), Z16, Z10
+	VPSLLD           $0x08, Z14, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z13, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VFMADD231PS.BCST 16(R14), Z16, Z8
+	VFMADD231PS.BCST 20(R14), Z16, Z9
+	VFMADD231PS.BCST 24(R14), Z16, Z10
+	VMOVAPS          Z12, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z13, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VFMADD231PS.BCST 16(R14), Z16, Z8
+	VFMADD231PS.BCST 20(R14), Z16, Z9
+	VFMADD231PS.BCST 24(R14), Z16, Z10
+	VPSLLD           $0x08, Z12, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z13, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R14), Z16, Z4
+	VFMADD231PS.BCST 4(R14), Z16, Z5
+	VFMADD231PS.BCST 8(R14), Z16, Z6
+	VFMADD231PS.BCST 12(R14), Z16, Z7
+	VFMADD231PS.BCST 16(R14), Z16, Z8
+	VFMADD231PS.BCST 20(R14), Z16, Z9
+	VFMADD231PS.BCST 24(R14), Z16, Z10
+	VMOVAPS          Z15, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VFMADD231PS.BCST 20(R14), Z14, Z9
+	VFMADD231PS.BCST 24(R14), Z14, Z10
+	VPSLLD           $0x08, Z15, Z14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z13, Z15, Z15
+	VFMADD231PS.BCST (R14), Z14, Z4
+	VFMADD231PS.BCST 4(R14), Z14, Z5
+	VFMADD231PS.BCST 8(R14), Z14, Z6
+	VFMADD231PS.BCST 12(R14), Z14, Z7
+	VFMADD231PS.BCST 16(R14), Z14, Z8
+	VFMADD231PS.BCST 20(R14), Z14, Z9
+	VFMADD231PS.BCST 24(R14), Z14, Z10
+	VMOVAPS          Z11, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VFMADD231PS.BCST 20(R14), Z12, Z9
+	VFMADD231PS.BCST 24(R14), Z12, Z10
+	VPSLLD           $0x08, Z11, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z14, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z14, Z10
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z13, Z11, Z11
+	VFMADD231PS.BCST (R14), Z12, Z4
+	VFMADD231PS.BCST 4(R14), Z12, Z5
+	VFMADD231PS.BCST 8(R14), Z12, Z6
+	VFMADD231PS.BCST 12(R14), Z12, Z7
+	VFMADD231PS.BCST 16(R14), Z12, Z8
+	VFMADD231PS.BCST 20(R14), Z12, Z9
+	VFMADD231PS.BCST 24(R14), Z12, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z10
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS     Z1, Z0, Z7
-	VUNPCKHPS     Z1, Z0, Z0
-	VUNPCKLPS     Z3, Z2, Z1
-	VUNPCKHPS     Z3, Z2, Z2
-	VUNPCKLPD     Z1, Z7, Z3
-	VUNPCKHPD     Z1, Z7, Z1
-	VUNPCKLPD     Z2, Z0, Z7
-	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKLPS     Z5, Z4, Z11
+	VUNPCKHPS     Z5, Z4, Z4
+	VUNPCKLPS     Z7, Z6, Z5
+	VUNPCKHPS     Z7, Z6, Z6
+	VUNPCKLPD     Z5, Z11, Z7
+	VUNPCKHPD     Z5, Z11, Z5
+	VUNPCKLPD     Z6, Z4, Z11
+	VUNPCKHPD     Z6, Z4, Z4
 	MOVQ          max_base+144(FP), BX
 	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
-	ADDQ          SI, CX
+	VMOVUPS       (BX), X6
 	VMOVUPS       X7, (CX)
-	VMAXPS        X2, X7, X2
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VMOVUPS       X11, (CX)
+	VMAXPS        X6, X11, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x01, Z7, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x01, Z5, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x01, Z11, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x01, Z4, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x02, Z7, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X8
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VEXTRACTF32X4 $0x02, Z5, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VEXTRACTF32X4 $0x02, Z11, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x02, Z4, X12
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x03, Z7, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x03, Z5, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VEXTRACTF32X4 $0x03, Z11, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z5, Z4, Z0
-	VUNPCKHPS Z5, Z4, Z1
-	VUNPCKLPS Z6, Z6, Z2
-	VUNPCKHPS Z6, Z6, Z3
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VUNPCKLPD Z3, Z1, Z2
-	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPS Z9, Z8, Z4
+	VUNPCKHPS Z9, Z8, Z5
+	VUNPCKLPS Z10, Z10, Z6
+	VUNPCKHPS Z10, Z10, Z7
+	VUNPCKLPD Z6, Z4, Z8
+	VUNPCKHPD Z6, Z4, Z4
+	VUNPCKLPD Z7, Z5, Z6
+	VUNPCKHPD Z7, Z5, Z5
 
 group7lanes4:
 	MOVQ          max_base+144(FP), BX
@@ -41941,68 +46544,68 @@ group7lanes4:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X3
+	VMOVUPS       (BX), X7
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
+	VMAXPS        X7, X4, X7
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X3, X0, X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X3, X1, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VMAXPS        X7, X5, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -42014,27 +46617,53 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X12
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z12, Z12
+	VMOVUPS      (R8), X13
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9), X14
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z14, Z14
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10), X15
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z13, Z12, Z16
+	VUNPCKHPS Z13, Z12, Z12
+	VUNPCKLPS Z15, Z14, Z13
+	VUNPCKHPS Z15, Z14, Z14
+	VUNPCKLPD Z13, Z16, Z15
+	VUNPCKHPD Z13, Z16, Z13
+	VUNPCKLPD Z14, Z12, Z16
+	VUNPCKHPD Z14, Z12, Z12
+	PCALIGN   $0x40
 
 group8step:
 	PREFETCHT0 (CX)
@@ -42073,234 +46702,238 @@ group8ahead2:
 	MOVQ       next_len+176(FP), BX
 
 group8ahead3:
-	VMOVUPS      (DI), X8
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z8, Z8
-	VMOVUPS      (R8), X9
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z9, Z9
-	VMOVUPS      (R9), X10
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z10, Z10
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z9, Z8, Z12
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z12, Z11
-	VUNPCKHPD        Z9, Z12, Z9
-	VUNPCKLPD        Z10, Z8, Z12
-	VUNPCKHPD        Z10, Z8, Z8
-	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          (R15), Z10
-	VPSLLD           $0x18, Z11, Z13
-	VPSRAD           $0x18, Z13, Z13
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z10, Z13, Z13
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST 24(R14), Z13, Z6
-	VFMADD231PS.BCST 28(R14), Z13, Z7
-	VPSLLD           $0x10, Z11, Z13
-	VPSRAD           $0x18, Z13, Z13
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z10, Z13, Z13
-	VFMADD231PS.BCST (R14)(SI*1), Z13, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z11, Z13
-	VPSRAD           $0x18, Z13, Z13
-	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z10, Z13, Z13
-	VFMADD231PS.BCST (R14), Z13, Z0
-	VFMADD231PS.BCST 4(R14), Z13, Z1
-	VFMADD231PS.BCST 8(R14), Z13, Z2
-	VFMADD231PS.BCST 12(R14), Z13, Z3
-	VFMADD231PS.BCST 16(R14), Z13, Z4
-	VFMADD231PS.BCST 20(R14), Z13, Z5
-	VFMADD231PS.BCST 24(R14), Z13, Z6
-	VFMADD231PS.BCST 28(R14), Z13, Z7
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VFMADD231PS.BCST 24(R14), Z11, Z6
-	VFMADD231PS.BCST 28(R14), Z11, Z7
-	VPSLLD           $0x10, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z1
-	VFMADD231PS.BCST 8(R14), Z11, Z2
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 16(R14), Z11, Z4
-	VFMADD231PS.BCST 20(R14), Z11, Z5
-	VFMADD231PS.BCST 24(R14), Z11, Z6
-	VFMADD231PS.BCST 28(R14), Z11, Z7
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	VPSLLD           $0x10, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	VPSRAD           $0x18, Z12, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	VPSLLD           $0x10, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z1
-	VFMADD231PS.BCST 8(R14), Z9, Z2
-	VFMADD231PS.BCST 12(R14), Z9, Z3
-	VFMADD231PS.BCST 16(R14), Z9, Z4
-	VFMADD231PS.BCST 20(R14), Z9, Z5
-	VFMADD231PS.BCST 24(R14), Z9, Z6
-	VFMADD231PS.BCST 28(R14), Z9, Z7
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z10, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
-	VFMADD231PS.BCST 28(R14)(SI*1), Z8, Z7
-	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               group8last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z19
+	VMOVAPS          Z15, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VMOVUPS          (DI), X14
+	VMOVAPS          Z15, Z18
+	VPTERNLOGD       $0x6a, Z3, Z2, Z18
+	VSUBPS           Z3, Z18, Z18
+	VMULPS           Z19, Z18, Z18
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VFMADD231PS.BCST 20(R14), Z17, Z9
+	VFMADD231PS.BCST 24(R14), Z17, Z10
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z14, Z14
+	VFMADD231PS.BCST 28(R14), Z17, Z11
+	VPSLLD           $0x08, Z15, Z20
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z19, Z20, Z20
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z14, Z14
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z18, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z18, Z9
+	VMOVUPS          (R8), X17
+	VFMADD231PS.BCST 24(R14)(SI*1), Z18, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z18, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMULPS           Z19, Z15, Z15
+	VFMADD231PS.BCST (R14), Z20, Z4
+	VFMADD231PS.BCST 4(R14), Z20, Z5
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	VFMADD231PS.BCST 16(R14), Z20, Z8
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z17, Z17
+	VFMADD231PS.BCST 20(R14), Z20, Z9
+	VFMADD231PS.BCST 24(R14), Z20, Z10
+	VFMADD231PS.BCST 28(R14), Z20, Z11
+	VMOVAPS          Z13, Z20
+	VPTERNLOGD       $0x6a, Z1, Z0, Z20
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z17, Z17
+	VSUBPS           Z1, Z20, Z20
+	VMULPS           Z19, Z20, Z20
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VMOVUPS          (R9), X18
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVAPS          Z13, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z19, Z15, Z15
+	VFMADD231PS.BCST (R14), Z20, Z4
+	VFMADD231PS.BCST 4(R14), Z20, Z5
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z18, Z18
+	VFMADD231PS.BCST 8(R14), Z20, Z6
+	VFMADD231PS.BCST 12(R14), Z20, Z7
+	VFMADD231PS.BCST 16(R14), Z20, Z8
+	VFMADD231PS.BCST 20(R14), Z20, Z9
+	VFMADD231PS.BCST 24(R14), Z20, Z10
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z18, Z18
+	VFMADD231PS.BCST 28(R14), Z20, Z11
+	VPSLLD           $0x08, Z13, Z21
+	VPSRAD           $0x18, Z21, Z21
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z19, Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VMOVUPS          (R10), X20
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z20, Z20
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z19, Z13, Z13
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z20, Z20
+	VFMADD231PS.BCST (R14), Z21, Z4
+	VFMADD231PS.BCST 4(R14), Z21, Z5
+	VFMADD231PS.BCST 8(R14), Z21, Z6
+	VFMADD231PS.BCST 12(R14), Z21, Z7
+	VFMADD231PS.BCST 16(R14), Z21, Z8
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z20, Z20
+	VFMADD231PS.BCST 20(R14), Z21, Z9
+	VFMADD231PS.BCST 24(R14), Z21, Z10
+	VFMADD231PS.BCST 28(R14), Z21, Z11
+	VMOVAPS          Z16, Z21
+	VPTERNLOGD       $0x6a, Z1, Z0, Z21
+	VSUBPS           Z1, Z21, Z21
+	VUNPCKLPS        Z17, Z14, Z15
+	VMULPS           Z19, Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VUNPCKHPS        Z17, Z14, Z14
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z16, Z17
+	VUNPCKLPS        Z20, Z18, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VFMADD231PS.BCST (R14), Z21, Z4
+	VFMADD231PS.BCST 4(R14), Z21, Z5
+	VUNPCKHPS        Z20, Z18, Z18
+	VFMADD231PS.BCST 8(R14), Z21, Z6
+	VFMADD231PS.BCST 12(R14), Z21, Z7
+	VFMADD231PS.BCST 16(R14), Z21, Z8
+	VFMADD231PS.BCST 20(R14), Z21, Z9
+	VFMADD231PS.BCST 24(R14), Z21, Z10
+	VFMADD231PS.BCST 28(R14), Z21, Z11
+	VUNPCKLPD        Z13, Z15, Z20
+	VPSLLD           $0x08, Z16, Z22
+	VPSRAD           $0x18, Z22, Z22
+	VCVTDQ2PS        Z22, Z22
+	VMULPS           Z19, Z22, Z22
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z4
+	VUNPCKHPD        Z13, Z15, Z13
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z17, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z17, Z10
+	VUNPCKLPD        Z18, Z14, Z21
+	VFMADD231PS.BCST 28(R14)(SI*1), Z17, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z19, Z16, Z16
+	VUNPCKHPD        Z18, Z14, Z14
+	VFMADD231PS.BCST (R14), Z22, Z4
+	VFMADD231PS.BCST 4(R14), Z22, Z5
+	VFMADD231PS.BCST 8(R14), Z22, Z6
+	VFMADD231PS.BCST 12(R14), Z22, Z7
+	VFMADD231PS.BCST 16(R14), Z22, Z8
+	VFMADD231PS.BCST 20(R14), Z22, Z9
+	VFMADD231PS.BCST 24(R14), Z22, Z10
+	VFMADD231PS.BCST 28(R14), Z22, Z11
+	VMOVAPS          Z12, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z19, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z16, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VMULPS           Z19, Z16, Z16
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VFMADD231PS.BCST 24(R14), Z15, Z10
+	VFMADD231PS.BCST 28(R14), Z15, Z11
+	VPSLLD           $0x08, Z12, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z19, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z16, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z19, Z12, Z12
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VFMADD231PS.BCST 24(R14), Z15, Z10
+	VFMADD231PS.BCST 28(R14), Z15, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z20, Z15
+	VMOVAPS          Z13, Z13
+	VMOVAPS          Z21, Z16
+	VMOVAPS          Z14, Z12
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              group8scale
 	MOVQ             lsc+80(FP), R15
@@ -42309,96 +46942,295 @@ group8ahead3:
 	MOVQ             R15, scales_cap+72(FP)
 
 group8scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group8step
+	JMP group8step
+
+group8last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          (CX), Z14
+	VMOVAPS          Z15, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VMOVAPS          Z15, Z18
+	VPTERNLOGD       $0x6a, Z3, Z2, Z18
+	VSUBPS           Z3, Z18, Z18
+	VMULPS           Z14, Z18, Z18
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VFMADD231PS.BCST 20(R14), Z17, Z9
+	VFMADD231PS.BCST 24(R14), Z17, Z10
+	VFMADD231PS.BCST 28(R14), Z17, Z11
+	VPSLLD           $0x08, Z15, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z18, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z18, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z18, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z18, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VFMADD231PS.BCST 20(R14), Z17, Z9
+	VFMADD231PS.BCST 24(R14), Z17, Z10
+	VFMADD231PS.BCST 28(R14), Z17, Z11
+	VMOVAPS          Z13, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VFMADD231PS.BCST 20(R14), Z17, Z9
+	VFMADD231PS.BCST 24(R14), Z17, Z10
+	VFMADD231PS.BCST 28(R14), Z17, Z11
+	VPSLLD           $0x08, Z13, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VFMADD231PS.BCST (R14), Z17, Z4
+	VFMADD231PS.BCST 4(R14), Z17, Z5
+	VFMADD231PS.BCST 8(R14), Z17, Z6
+	VFMADD231PS.BCST 12(R14), Z17, Z7
+	VFMADD231PS.BCST 16(R14), Z17, Z8
+	VFMADD231PS.BCST 20(R14), Z17, Z9
+	VFMADD231PS.BCST 24(R14), Z17, Z10
+	VFMADD231PS.BCST 28(R14), Z17, Z11
+	VMOVAPS          Z16, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z16, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VFMADD231PS.BCST 24(R14), Z15, Z10
+	VFMADD231PS.BCST 28(R14), Z15, Z11
+	VPSLLD           $0x08, Z16, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z14, Z16, Z16
+	VFMADD231PS.BCST (R14), Z15, Z4
+	VFMADD231PS.BCST 4(R14), Z15, Z5
+	VFMADD231PS.BCST 8(R14), Z15, Z6
+	VFMADD231PS.BCST 12(R14), Z15, Z7
+	VFMADD231PS.BCST 16(R14), Z15, Z8
+	VFMADD231PS.BCST 20(R14), Z15, Z9
+	VFMADD231PS.BCST 24(R14), Z15, Z10
+	VFMADD231PS.BCST 28(R14), Z15, Z11
+	VMOVAPS          Z12, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z16, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z16, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z16, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z12, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VFMADD231PS.BCST 24(R14), Z13, Z10
+	VFMADD231PS.BCST 28(R14), Z13, Z11
+	VPSLLD           $0x08, Z12, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z15, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z14, Z12, Z12
+	VFMADD231PS.BCST (R14), Z13, Z4
+	VFMADD231PS.BCST 4(R14), Z13, Z5
+	VFMADD231PS.BCST 8(R14), Z13, Z6
+	VFMADD231PS.BCST 12(R14), Z13, Z7
+	VFMADD231PS.BCST 16(R14), Z13, Z8
+	VFMADD231PS.BCST 20(R14), Z13, Z9
+	VFMADD231PS.BCST 24(R14), Z13, Z10
+	VFMADD231PS.BCST 28(R14), Z13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z9
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z11
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS     Z1, Z0, Z8
-	VUNPCKHPS     Z1, Z0, Z0
-	VUNPCKLPS     Z3, Z2, Z1
-	VUNPCKHPS     Z3, Z2, Z2
-	VUNPCKLPD     Z1, Z8, Z3
-	VUNPCKHPD     Z1, Z8, Z1
-	VUNPCKLPD     Z2, Z0, Z8
-	VUNPCKHPD     Z2, Z0, Z0
+	VUNPCKLPS     Z5, Z4, Z12
+	VUNPCKHPS     Z5, Z4, Z4
+	VUNPCKLPS     Z7, Z6, Z5
+	VUNPCKHPS     Z7, Z6, Z6
+	VUNPCKLPD     Z5, Z12, Z7
+	VUNPCKHPD     Z5, Z12, Z5
+	VUNPCKLPD     Z6, Z4, Z12
+	VUNPCKHPD     Z6, Z4, Z4
 	MOVQ          max_base+144(FP), BX
 	MOVQ          s_len+8(FP), R14
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X2
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VMOVUPS       (BX), X6
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VMOVUPS       X8, (CX)
-	VMAXPS        X2, X8, X2
+	VMOVUPS       X12, (CX)
+	VMAXPS        X6, X12, X6
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x01, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x01, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x01, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x01, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x02, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x02, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x02, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X2, X9, X2
+	VEXTRACTF32X4 $0x02, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X3
-	VMOVUPS       X3, (CX)
-	VMAXPS        X2, X3, X2
+	VEXTRACTF32X4 $0x03, Z7, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x03, Z5, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X1
-	VMOVUPS       X1, (CX)
-	VMAXPS        X2, X1, X2
+	VEXTRACTF32X4 $0x03, Z12, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X0
-	VMOVUPS       X0, (CX)
-	VMAXPS        X2, X0, X2
+	VEXTRACTF32X4 $0x03, Z4, X4
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
 	ADDQ          SI, CX
-	VMOVUPS       X2, (BX)
+	VMOVUPS       X6, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z5, Z4, Z0
-	VUNPCKHPS Z5, Z4, Z1
-	VUNPCKLPS Z7, Z6, Z2
-	VUNPCKHPS Z7, Z6, Z3
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VUNPCKLPD Z3, Z1, Z2
-	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPS Z9, Z8, Z4
+	VUNPCKHPS Z9, Z8, Z5
+	VUNPCKLPS Z11, Z10, Z6
+	VUNPCKHPS Z11, Z10, Z7
+	VUNPCKLPD Z6, Z4, Z8
+	VUNPCKHPD Z6, Z4, Z4
+	VUNPCKLPD Z7, Z5, Z6
+	VUNPCKHPD Z7, Z5, Z5
 
 group8lanes4:
 	MOVQ          max_base+144(FP), BX
@@ -42406,68 +47238,68 @@ group8lanes4:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X3
+	VMOVUPS       (BX), X7
+	VMOVUPS       X8, (CX)
+	VMAXPS        X7, X8, X7
+	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
+	VMAXPS        X7, X4, X7
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X3, X0, X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X3, X1, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X5
 	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VMAXPS        X7, X5, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X5
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X7, X9, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -42479,21 +47311,47 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X6
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8), X7
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9), X8
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10), X9
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z7, Z6, Z10
+	VUNPCKHPS Z7, Z6, Z6
+	VUNPCKLPS Z9, Z8, Z7
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPD Z7, Z10, Z9
+	VUNPCKHPD Z7, Z10, Z7
+	VUNPCKLPD Z8, Z6, Z10
+	VUNPCKHPD Z8, Z6, Z6
+	PCALIGN   $0x40
 
 double1step:
 	PREFETCHT0 (CX)
@@ -42568,226 +47426,237 @@ double1ahead6:
 	MOVQ       next_len+176(FP), BX
 
 double1ahead7:
-	VMOVUPS      (DI), X2
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z2, Z2
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z2, Z2
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z2, Z2
-	VMOVUPS      (R8), X3
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z3, Z3
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z3, Z3
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z3, Z3
-	VMOVUPS      (R9), X4
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z4, Z4
-	VMOVUPS      (R10), X5
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	MOVQ         scales_len+64(FP), R15
-	VMOVUPS      (R15), Z4
-	VMOVUPS      (DI)(AX*4), X7
-	VINSERTF32X4 $0x01, (DI)(R12*1), Z7, Z7
-	VINSERTF32X4 $0x02, (DI)(R11*2), Z7, Z7
-	VINSERTF32X4 $0x03, (DI)(R13*1), Z7, Z7
-	VMOVUPS      (R8)(AX*4), X8
-	VINSERTF32X4 $0x01, (R8)(R12*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R8)(R11*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R8)(R13*1), Z8, Z8
-	VMOVUPS      (R9)(AX*4), X9
-	VINSERTF32X4 $0x01, (R9)(R12*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R9)(R11*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z9, Z9
-	VMOVUPS      (R10)(AX*4), X10
-	VINSERTF32X4 $0x01, (R10)(R12*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R10)(R11*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z8, Z7, Z11
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z11, Z10
-	VUNPCKHPD        Z8, Z11, Z8
-	VUNPCKLPD        Z9, Z7, Z11
-	VUNPCKHPD        Z9, Z7, Z7
 	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          64(R15), Z9
-	VPSLLD           $0x18, Z5, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z4, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VPSLLD           $0x18, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z1
-	VPSLLD           $0x10, Z5, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z4, Z12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
-	VPSLLD           $0x10, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z4, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VPSLLD           $0x08, Z10, Z12
-	VPSRAD           $0x18, Z12, Z12
-	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z9, Z12, Z12
-	VFMADD231PS.BCST (R14), Z12, Z1
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VPSRAD           $0x18, Z10, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VPSLLD           $0x18, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VPSLLD           $0x10, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VPSLLD           $0x10, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z3, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z4, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VPSLLD           $0x08, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VPSRAD           $0x18, Z8, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VPSLLD           $0x18, Z11, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VPSLLD           $0x10, Z11, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VPSLLD           $0x08, Z11, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSRAD           $0x18, Z6, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VPSRAD           $0x18, Z11, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VPSLLD           $0x18, Z7, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
-	VPSLLD           $0x10, Z7, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z2, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VPSLLD           $0x08, Z7, Z3
-	VPSRAD           $0x18, Z3, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS           Z9, Z3, Z3
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSRAD           $0x18, Z2, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z4, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
-	VPSRAD           $0x18, Z7, Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS           Z9, Z2, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R15), Z13
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), X8
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VINSERTF32X4     $0x01, (DI)(R12*1), Z8, Z8
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z13, Z11, Z11
+	VMOVAPS          Z9, Z12
+	VINSERTF32X4     $0x02, (DI)(R11*2), Z8, Z8
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VINSERTF32X4     $0x03, (DI)(R13*1), Z8, Z8
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R15), Z11, Z4
+	VPSLLD           $0x08, Z9, Z14
+	VMOVUPS          (R8)(AX*4), X11
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VINSERTF32X4     $0x01, (R8)(R12*1), Z11, Z11
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
+	VINSERTF32X4     $0x02, (R8)(R11*2), Z11, Z11
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VINSERTF32X4     $0x03, (R8)(R13*1), Z11, Z11
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST (R15), Z14, Z4
+	VMOVUPS          (R9)(AX*4), X12
+	VMOVAPS          Z7, Z14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VINSERTF32X4     $0x01, (R9)(R12*1), Z12, Z12
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z4
+	VINSERTF32X4     $0x02, (R9)(R11*2), Z12, Z12
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z7, Z15
+	VINSERTF32X4     $0x03, (R9)(R13*1), Z12, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z13, Z15, Z15
+	VMOVUPS          (R10)(AX*4), X9
+	VFMADD231PS.BCST (R15), Z14, Z4
+	VPSLLD           $0x08, Z7, Z14
+	VINSERTF32X4     $0x01, (R10)(R12*1), Z9, Z9
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z13, Z14, Z14
+	VINSERTF32X4     $0x02, (R10)(R11*2), Z9, Z9
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z4
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF32X4     $0x03, (R10)(R13*1), Z9, Z9
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VUNPCKLPS        Z11, Z8, Z15
+	VFMADD231PS.BCST (R15), Z14, Z4
+	VMOVAPS          Z10, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z14
+	VSUBPS           Z1, Z14, Z14
+	VUNPCKLPS        Z9, Z12, Z11
+	VMULPS           Z13, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z7, Z4
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPS        Z9, Z12, Z7
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VUNPCKLPD        Z11, Z15, Z9
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z13, Z12, Z12
+	VFMADD231PS.BCST (R15), Z14, Z4
+	VUNPCKHPD        Z11, Z15, Z11
+	VPSLLD           $0x08, Z10, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VUNPCKLPD        Z7, Z8, Z14
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z13, Z15, Z15
+	VUNPCKHPD        Z7, Z8, Z7
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z13, Z10, Z10
+	VFMADD231PS.BCST (R15), Z15, Z4
+	VMOVAPS          Z6, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z13, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z4
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z6, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z13, Z10, Z10
+	VFMADD231PS.BCST (R15), Z8, Z4
+	VPSLLD           $0x08, Z6, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z13, Z8, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z4
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z6, Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z13, Z6, Z6
+	VFMADD231PS.BCST (R15), Z8, Z4
+	VFMADD231PS.BCST (R15)(SI*1), Z6, Z4
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               double1last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z12
+	VMOVAPS          Z9, Z8
+	VMOVUPS          (DI), X6
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z6, Z6
+	VMULPS           Z12, Z8, Z8
+	VMOVAPS          Z9, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z6, Z6
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z12, Z10, Z10
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z6, Z6
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VPSLLD           $0x08, Z9, Z13
+	VMOVUPS          (R8), X8
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z8, Z8
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z8, Z8
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VMOVAPS          Z11, Z13
+	VMOVUPS          (R9), X10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z10, Z10
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z10, Z10
+	VMOVAPS          Z11, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z10, Z10
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VMOVUPS          (R10), X13
+	VPSLLD           $0x08, Z11, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z13, Z13
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z13, Z13
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z12, Z11, Z11
+	VUNPCKLPS        Z8, Z6, Z9
+	VFMADD231PS.BCST (R14), Z15, Z5
+	VMOVAPS          Z14, Z15
+	VUNPCKHPS        Z8, Z6, Z6
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VUNPCKLPS        Z13, Z10, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPS        Z13, Z10, Z10
+	VMOVAPS          Z14, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VUNPCKLPD        Z8, Z9, Z11
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z15, Z5
+	VUNPCKHPD        Z8, Z9, Z8
+	VPSLLD           $0x08, Z14, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VUNPCKLPD        Z10, Z6, Z15
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VUNPCKHPD        Z10, Z6, Z6
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z12, Z14, Z14
+	VFMADD231PS.BCST (R14), Z9, Z5
+	VMOVAPS          Z7, Z9
+	VPTERNLOGD       $0x6a, Z1, Z0, Z9
+	VSUBPS           Z1, Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z12, Z10, Z10
+	VFMADD231PS.BCST (R14), Z9, Z5
+	VPSLLD           $0x08, Z7, Z9
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z12, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z12, Z7, Z7
+	VFMADD231PS.BCST (R14), Z9, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z9
+	VMOVAPS          Z8, Z7
+	VMOVAPS          Z15, Z10
+	VMOVAPS          Z6, Z6
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              double1scale
 	MOVQ             lsc+80(FP), R15
@@ -42796,28 +47665,115 @@ double1ahead7:
 	MOVQ             R15, scales_cap+72(FP)
 
 double1scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  double1step
+	JMP double1step
+
+double1last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          64(CX), Z6
+	VMOVAPS          Z9, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VMOVAPS          Z9, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z10
+	VSUBPS           Z3, Z10, Z10
+	VMULPS           Z6, Z10, Z10
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VPSLLD           $0x08, Z9, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VMOVAPS          Z11, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VPSLLD           $0x08, Z11, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z6, Z11, Z11
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VMOVAPS          Z14, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VPSLLD           $0x08, Z14, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z6, Z14, Z14
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VMOVAPS          Z7, Z8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z8
+	VSUBPS           Z1, Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z7, Z9
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z6, Z9, Z9
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VPSLLD           $0x08, Z7, Z8
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z6, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z7, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z6, Z7, Z7
+	VFMADD231PS.BCST (R14), Z8, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z5
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z0, Z0, Z2
-	VUNPCKHPS Z0, Z0, Z3
-	VUNPCKLPS Z0, Z0, Z4
-	VUNPCKHPS Z0, Z0, Z0
-	VUNPCKLPD Z4, Z2, Z5
-	VUNPCKHPD Z4, Z2, Z2
-	VUNPCKLPD Z0, Z3, Z4
-	VUNPCKHPD Z0, Z3, Z0
+	VUNPCKLPS Z4, Z4, Z6
+	VUNPCKHPS Z4, Z4, Z7
+	VUNPCKLPS Z4, Z4, Z8
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z8, Z6, Z9
+	VUNPCKHPD Z8, Z6, Z6
+	VUNPCKLPD Z4, Z7, Z8
+	VUNPCKHPD Z4, Z7, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z1, Z3
-	VUNPCKHPS Z1, Z1, Z6
-	VUNPCKLPS Z1, Z1, Z7
-	VUNPCKHPS Z1, Z1, Z1
-	VUNPCKLPD Z7, Z3, Z8
-	VUNPCKHPD Z7, Z3, Z3
-	VUNPCKLPD Z1, Z6, Z7
-	VUNPCKHPD Z1, Z6, Z1
+	VUNPCKLPS Z5, Z5, Z7
+	VUNPCKHPS Z5, Z5, Z10
+	VUNPCKLPS Z5, Z5, Z11
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z11, Z7, Z12
+	VUNPCKHPD Z11, Z7, Z7
+	VUNPCKLPD Z5, Z10, Z11
+	VUNPCKHPD Z5, Z10, Z5
 
 double1lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -42825,128 +47781,128 @@ double1lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X6
-	VMOVUPS       X5, (CX)
-	VMAXPS        X6, X5, X6
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X6, X2, X6
-	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X6, X4, X6
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X6, X0, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       (BX), X10
 	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VMAXPS        X10, X9, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X10, X6, X10
 	ADDQ          SI, CX
 	VMOVUPS       X8, (CX)
-	VMAXPS        X6, X8, X6
+	VMAXPS        X10, X8, X10
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X6, X3, X6
+	VMOVUPS       X4, (CX)
+	VMAXPS        X10, X4, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VMOVUPS       X12, (CX)
+	VMAXPS        X10, X12, X10
 	ADDQ          SI, CX
 	VMOVUPS       X7, (CX)
-	VMAXPS        X6, X7, X6
+	VMAXPS        X10, X7, X10
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X6, X1, X6
+	VMOVUPS       X11, (CX)
+	VMAXPS        X10, X11, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VMOVUPS       X5, (CX)
+	VMAXPS        X10, X5, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x01, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x01, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x01, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x01, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x02, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x02, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x02, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x02, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x03, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x03, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X6, X9, X6
+	VEXTRACTF32X4 $0x03, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
 	ADDQ          SI, CX
-	VMOVUPS       X6, (BX)
+	VEXTRACTF32X4 $0x03, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X10, X13, X10
+	ADDQ          SI, CX
+	VMOVUPS       X10, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -42958,23 +47914,49 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X8
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8), X9
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9), X10
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10), X11
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z9, Z8, Z12
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPS Z11, Z10, Z9
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPD Z9, Z12, Z11
+	VUNPCKHPD Z9, Z12, Z9
+	VUNPCKLPD Z10, Z8, Z12
+	VUNPCKHPD Z10, Z8, Z8
+	PCALIGN   $0x40
 
 double2step:
 	PREFETCHT0 (CX)
@@ -43049,258 +48031,269 @@ double2ahead6:
 	MOVQ       next_len+176(FP), BX
 
 double2ahead7:
-	VMOVUPS      (DI), X4
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z4, Z4
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z4, Z4
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8), X5
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z5, Z5
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z5, Z5
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z5, Z5
-	VMOVUPS      (R9), X6
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z6, Z6
-	VMOVUPS      (R10), X7
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z7, Z7
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z5, Z4, Z8
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPS    Z7, Z6, Z5
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPD    Z5, Z8, Z7
-	VUNPCKHPD    Z5, Z8, Z5
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z4
-	MOVQ         scales_len+64(FP), R15
-	VMOVUPS      (R15), Z6
-	VMOVUPS      (DI)(AX*4), X9
-	VINSERTF32X4 $0x01, (DI)(R12*1), Z9, Z9
-	VINSERTF32X4 $0x02, (DI)(R11*2), Z9, Z9
-	VINSERTF32X4 $0x03, (DI)(R13*1), Z9, Z9
-	VMOVUPS      (R8)(AX*4), X10
-	VINSERTF32X4 $0x01, (R8)(R12*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R8)(R11*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R8)(R13*1), Z10, Z10
-	VMOVUPS      (R9)(AX*4), X11
-	VINSERTF32X4 $0x01, (R9)(R12*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R9)(R11*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z11, Z11
-	VMOVUPS      (R10)(AX*4), X12
-	VINSERTF32X4 $0x01, (R10)(R12*1), Z12, Z12
-	VINSERTF32X4 $0x02, (R10)(R11*2), Z12, Z12
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z12, Z12
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z10, Z9, Z13
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPS        Z12, Z11, Z10
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPD        Z10, Z13, Z12
-	VUNPCKHPD        Z10, Z13, Z10
-	VUNPCKLPD        Z11, Z9, Z13
-	VUNPCKHPD        Z11, Z9, Z9
 	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          64(R15), Z11
-	VPSLLD           $0x18, Z7, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z6, Z14, Z14
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z2
-	VPSLLD           $0x18, Z12, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z11, Z14, Z14
-	VFMADD231PS.BCST (R14), Z14, Z1
-	VFMADD231PS.BCST 4(R14), Z14, Z3
-	VPSLLD           $0x10, Z7, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z6, Z14, Z14
-	VFMADD231PS.BCST (R14)(SI*1), Z14, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z2
-	VPSLLD           $0x10, Z12, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z11, Z14, Z14
-	VFMADD231PS.BCST (R14)(SI*1), Z14, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z6, Z14, Z14
-	VFMADD231PS.BCST (R14), Z14, Z0
-	VFMADD231PS.BCST 4(R14), Z14, Z2
-	VPSLLD           $0x08, Z12, Z14
-	VPSRAD           $0x18, Z14, Z14
-	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z11, Z14, Z14
-	VFMADD231PS.BCST (R14), Z14, Z1
-	VFMADD231PS.BCST 4(R14), Z14, Z3
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VPSRAD           $0x18, Z12, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VPSLLD           $0x18, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VPSLLD           $0x10, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VPSLLD           $0x10, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z5, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VPSLLD           $0x08, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VPSRAD           $0x18, Z10, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VPSLLD           $0x18, Z13, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z3
-	VPSLLD           $0x10, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VPSLLD           $0x10, Z13, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VPSLLD           $0x08, Z13, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z3
-	VPSRAD           $0x18, Z8, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VPSRAD           $0x18, Z13, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VPSLLD           $0x18, Z9, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z3
-	VPSLLD           $0x10, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z2
-	VPSLLD           $0x10, Z9, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z3
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z4, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST 4(R14), Z5, Z2
-	VPSLLD           $0x08, Z9, Z5
-	VPSRAD           $0x18, Z5, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS           Z11, Z5, Z5
-	VFMADD231PS.BCST (R14), Z5, Z1
-	VFMADD231PS.BCST 4(R14), Z5, Z3
-	VPSRAD           $0x18, Z4, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z6, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
-	VPSRAD           $0x18, Z9, Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z11, Z4, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z3
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R15), Z15
+	MOVQ             R14, R15
+	VMOVUPS          (DI)(AX*4), X10
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VINSERTF32X4     $0x01, (DI)(R12*1), Z10, Z10
+	VMULPS           Z15, Z13, Z13
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VINSERTF32X4     $0x02, (DI)(R11*2), Z10, Z10
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z15, Z14, Z14
+	VFMADD231PS.BCST (R15), Z13, Z4
+	VINSERTF32X4     $0x03, (DI)(R13*1), Z10, Z10
+	VFMADD231PS.BCST 4(R15), Z13, Z6
+	VPSLLD           $0x08, Z11, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VMOVUPS          (R8)(AX*4), X13
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z15, Z16, Z16
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z4
+	VINSERTF32X4     $0x01, (R8)(R12*1), Z13, Z13
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z11, Z11
+	VINSERTF32X4     $0x02, (R8)(R11*2), Z13, Z13
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z15, Z11, Z11
+	VINSERTF32X4     $0x03, (R8)(R13*1), Z13, Z13
+	VFMADD231PS.BCST (R15), Z16, Z4
+	VFMADD231PS.BCST 4(R15), Z16, Z6
+	VMOVAPS          Z9, Z16
+	VMOVUPS          (R9)(AX*4), X14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z15, Z16, Z16
+	VINSERTF32X4     $0x01, (R9)(R12*1), Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z6
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF32X4     $0x02, (R9)(R11*2), Z14, Z14
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VINSERTF32X4     $0x03, (R9)(R13*1), Z14, Z14
+	VMULPS           Z15, Z11, Z11
+	VFMADD231PS.BCST (R15), Z16, Z4
+	VFMADD231PS.BCST 4(R15), Z16, Z6
+	VMOVUPS          (R10)(AX*4), X16
+	VPSLLD           $0x08, Z9, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VINSERTF32X4     $0x01, (R10)(R12*1), Z16, Z16
+	VMULPS           Z15, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z4
+	VINSERTF32X4     $0x02, (R10)(R11*2), Z16, Z16
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z9, Z9
+	VINSERTF32X4     $0x03, (R10)(R13*1), Z16, Z16
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z15, Z9, Z9
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VUNPCKLPS        Z13, Z10, Z11
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VMOVAPS          Z12, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VUNPCKHPS        Z13, Z10, Z10
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z15, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z4
+	VUNPCKLPS        Z16, Z14, Z13
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z6
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z12, Z9
+	VUNPCKHPS        Z16, Z14, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z9
+	VSUBPS           Z3, Z9, Z9
+	VMULPS           Z15, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z16
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VUNPCKHPD        Z13, Z11, Z11
+	VPSLLD           $0x08, Z12, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VUNPCKLPD        Z14, Z10, Z13
+	VMULPS           Z15, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z6
+	VUNPCKHPD        Z14, Z10, Z9
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z15, Z12, Z12
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VMOVAPS          Z8, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z15, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z6
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z8, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z15, Z12, Z12
+	VFMADD231PS.BCST (R15), Z10, Z4
+	VFMADD231PS.BCST 4(R15), Z10, Z6
+	VPSLLD           $0x08, Z8, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z15, Z10, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z6
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z8, Z8
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z15, Z8, Z8
+	VFMADD231PS.BCST (R15), Z10, Z4
+	VFMADD231PS.BCST 4(R15), Z10, Z6
+	VFMADD231PS.BCST (R15)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z6
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               double2last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z14
+	VMOVAPS          Z16, Z10
+	VMOVUPS          (DI), X8
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z14, Z10, Z10
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z8, Z8
+	VMOVAPS          Z16, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z8, Z8
+	VMULPS           Z14, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z8, Z8
+	VPSLLD           $0x08, Z16, Z15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMOVUPS          (R8), X10
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z5
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z10, Z10
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z16, Z16
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z10, Z10
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z14, Z16, Z16
+	VFMADD231PS.BCST (R14), Z15, Z5
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z10, Z10
+	VFMADD231PS.BCST 4(R14), Z15, Z7
+	VMOVAPS          Z11, Z15
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VMOVUPS          (R9), X12
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z14, Z15, Z15
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z5
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z12, Z12
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z16
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z12, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z12, Z12
+	VMULPS           Z14, Z16, Z16
+	VFMADD231PS.BCST (R14), Z15, Z5
+	VFMADD231PS.BCST 4(R14), Z15, Z7
+	VMOVUPS          (R10), X15
+	VPSLLD           $0x08, Z11, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z15, Z15
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z7
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z15, Z15
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z15, Z15
+	VMULPS           Z14, Z11, Z11
+	VFMADD231PS.BCST (R14), Z17, Z5
+	VFMADD231PS.BCST 4(R14), Z17, Z7
+	VUNPCKLPS        Z10, Z8, Z16
+	VMOVAPS          Z13, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VUNPCKHPS        Z10, Z8, Z8
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VUNPCKLPS        Z15, Z12, Z10
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z11
+	VUNPCKHPS        Z15, Z12, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z14, Z11, Z11
+	VUNPCKLPD        Z10, Z16, Z15
+	VFMADD231PS.BCST (R14), Z17, Z5
+	VFMADD231PS.BCST 4(R14), Z17, Z7
+	VPSLLD           $0x08, Z13, Z17
+	VUNPCKHPD        Z10, Z16, Z10
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z14, Z17, Z17
+	VUNPCKLPD        Z12, Z8, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	VUNPCKHPD        Z12, Z8, Z8
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z14, Z13, Z13
+	VFMADD231PS.BCST (R14), Z17, Z5
+	VFMADD231PS.BCST 4(R14), Z17, Z7
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z1, Z0, Z11
+	VSUBPS           Z1, Z11, Z11
+	VMULPS           Z14, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z14, Z12, Z12
+	VFMADD231PS.BCST (R14), Z11, Z5
+	VFMADD231PS.BCST 4(R14), Z11, Z7
+	VPSLLD           $0x08, Z9, Z11
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z14, Z11, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z14, Z9, Z9
+	VFMADD231PS.BCST (R14), Z11, Z5
+	VFMADD231PS.BCST 4(R14), Z11, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z11
+	VMOVAPS          Z10, Z9
+	VMOVAPS          Z16, Z12
+	VMOVAPS          Z8, Z8
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              double2scale
 	MOVQ             lsc+80(FP), R15
@@ -43309,28 +48302,131 @@ double2ahead7:
 	MOVQ             R15, scales_cap+72(FP)
 
 double2scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  double2step
+	JMP double2step
+
+double2last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          64(CX), Z8
+	VMOVAPS          Z16, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VMOVAPS          Z16, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VPSLLD           $0x08, Z16, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z8, Z16, Z16
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VMOVAPS          Z11, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z12
+	VPTERNLOGD       $0x6a, Z3, Z2, Z12
+	VSUBPS           Z3, Z12, Z12
+	VMULPS           Z8, Z12, Z12
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VPSLLD           $0x08, Z11, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VMOVAPS          Z13, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VPSLLD           $0x08, Z13, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z8, Z13, Z13
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VMOVAPS          Z9, Z10
+	VPTERNLOGD       $0x6a, Z1, Z0, Z10
+	VSUBPS           Z1, Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z9, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z8, Z11, Z11
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VPSLLD           $0x08, Z9, Z10
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z8, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z9, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z8, Z9, Z9
+	VFMADD231PS.BCST (R14), Z10, Z5
+	VFMADD231PS.BCST 4(R14), Z10, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z7
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z2, Z0, Z4
-	VUNPCKHPS Z2, Z0, Z0
-	VUNPCKLPS Z2, Z2, Z5
-	VUNPCKHPS Z2, Z2, Z2
-	VUNPCKLPD Z5, Z4, Z6
-	VUNPCKHPD Z5, Z4, Z4
-	VUNPCKLPD Z2, Z0, Z5
-	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPS Z6, Z4, Z8
+	VUNPCKHPS Z6, Z4, Z4
+	VUNPCKLPS Z6, Z6, Z9
+	VUNPCKHPS Z6, Z6, Z6
+	VUNPCKLPD Z9, Z8, Z10
+	VUNPCKHPD Z9, Z8, Z8
+	VUNPCKLPD Z6, Z4, Z9
+	VUNPCKHPD Z6, Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z3, Z1, Z2
-	VUNPCKHPS Z3, Z1, Z1
-	VUNPCKLPS Z3, Z3, Z7
-	VUNPCKHPS Z3, Z3, Z3
-	VUNPCKLPD Z7, Z2, Z8
-	VUNPCKHPD Z7, Z2, Z2
-	VUNPCKLPD Z3, Z1, Z7
-	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z6
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPS Z7, Z7, Z11
+	VUNPCKHPS Z7, Z7, Z7
+	VUNPCKLPD Z11, Z6, Z12
+	VUNPCKHPD Z11, Z6, Z6
+	VUNPCKLPD Z7, Z5, Z11
+	VUNPCKHPD Z7, Z5, Z5
 
 double2lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -43338,128 +48434,128 @@ double2lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X3
-	VMOVUPS       X6, (CX)
-	VMAXPS        X3, X6, X3
-	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X3, X4, X3
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
-	VMAXPS        X3, X5, X3
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X3, X0, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VMOVUPS       (BX), X7
+	VMOVUPS       X10, (CX)
+	VMAXPS        X7, X10, X7
 	ADDQ          SI, CX
 	VMOVUPS       X8, (CX)
-	VMAXPS        X3, X8, X3
+	VMAXPS        X7, X8, X7
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X3, X2, X3
-	ADDQ          SI, CX
-	VMOVUPS       X7, (CX)
-	VMAXPS        X3, X7, X3
-	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X3, X1, X3
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
 	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VMAXPS        X7, X9, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X7, X4, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x01, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x01, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x01, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x01, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x02, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x02, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x02, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x02, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x03, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X3, X9, X3
+	VEXTRACTF32X4 $0x03, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
 	ADDQ          SI, CX
-	VMOVUPS       X3, (BX)
+	VEXTRACTF32X4 $0x03, Z9, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VMOVUPS       X12, (CX)
+	VMAXPS        X7, X12, X7
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X7, X6, X7
+	ADDQ          SI, CX
+	VMOVUPS       X11, (CX)
+	VMAXPS        X7, X11, X7
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X7, X5, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X7, X13, X7
+	ADDQ          SI, CX
+	VMOVUPS       X7, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -43471,25 +48567,51 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X10
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z10, Z10
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z10, Z10
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8), X11
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z11, Z11
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z11, Z11
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9), X12
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10), X13
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z11, Z10, Z14
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPS Z13, Z12, Z11
+	VUNPCKHPS Z13, Z12, Z12
+	VUNPCKLPD Z11, Z14, Z13
+	VUNPCKHPD Z11, Z14, Z11
+	VUNPCKLPD Z12, Z10, Z14
+	VUNPCKHPD Z12, Z10, Z10
+	PCALIGN   $0x40
 
 double3step:
 	PREFETCHT0 (CX)
@@ -43564,290 +48686,301 @@ double3ahead6:
 	MOVQ       next_len+176(FP), BX
 
 double3ahead7:
-	VMOVUPS      (DI), X6
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z6, Z6
-	VMOVUPS      (R8), X7
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z7, Z7
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z7, Z7
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z7, Z7
-	VMOVUPS      (R9), X8
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z8, Z8
-	VMOVUPS      (R10), X9
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z7, Z6, Z10
-	VUNPCKHPS    Z7, Z6, Z6
-	VUNPCKLPS    Z9, Z8, Z7
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPD    Z7, Z10, Z9
-	VUNPCKHPD    Z7, Z10, Z7
-	VUNPCKLPD    Z8, Z6, Z10
-	VUNPCKHPD    Z8, Z6, Z6
-	MOVQ         scales_len+64(FP), R15
-	VMOVUPS      (R15), Z8
-	VMOVUPS      (DI)(AX*4), X11
-	VINSERTF32X4 $0x01, (DI)(R12*1), Z11, Z11
-	VINSERTF32X4 $0x02, (DI)(R11*2), Z11, Z11
-	VINSERTF32X4 $0x03, (DI)(R13*1), Z11, Z11
-	VMOVUPS      (R8)(AX*4), X12
-	VINSERTF32X4 $0x01, (R8)(R12*1), Z12, Z12
-	VINSERTF32X4 $0x02, (R8)(R11*2), Z12, Z12
-	VINSERTF32X4 $0x03, (R8)(R13*1), Z12, Z12
-	VMOVUPS      (R9)(AX*4), X13
-	VINSERTF32X4 $0x01, (R9)(R12*1), Z13, Z13
-	VINSERTF32X4 $0x02, (R9)(R11*2), Z13, Z13
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z13, Z13
-	VMOVUPS      (R10)(AX*4), X14
-	VINSERTF32X4 $0x01, (R10)(R12*1), Z14, Z14
-	VINSERTF32X4 $0x02, (R10)(R11*2), Z14, Z14
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z14, Z14
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z12, Z11, Z15
-	VUNPCKHPS        Z12, Z11, Z11
-	VUNPCKLPS        Z14, Z13, Z12
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z15, Z14
-	VUNPCKHPD        Z12, Z15, Z12
-	VUNPCKLPD        Z13, Z11, Z15
-	VUNPCKHPD        Z13, Z11, Z11
 	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          64(R15), Z13
-	VPSLLD           $0x18, Z9, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z8, Z16, Z16
-	VFMADD231PS.BCST (R14), Z16, Z0
-	VFMADD231PS.BCST 4(R14), Z16, Z2
-	VFMADD231PS.BCST 8(R14), Z16, Z4
-	VPSLLD           $0x18, Z14, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z13, Z16, Z16
-	VFMADD231PS.BCST (R14), Z16, Z1
-	VFMADD231PS.BCST 4(R14), Z16, Z3
-	VFMADD231PS.BCST 8(R14), Z16, Z5
-	VPSLLD           $0x10, Z9, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z8, Z16, Z16
-	VFMADD231PS.BCST (R14)(SI*1), Z16, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z4
-	VPSLLD           $0x10, Z14, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z13, Z16, Z16
-	VFMADD231PS.BCST (R14)(SI*1), Z16, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z9, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z8, Z16, Z16
-	VFMADD231PS.BCST (R14), Z16, Z0
-	VFMADD231PS.BCST 4(R14), Z16, Z2
-	VFMADD231PS.BCST 8(R14), Z16, Z4
-	VPSLLD           $0x08, Z14, Z16
-	VPSRAD           $0x18, Z16, Z16
-	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z13, Z16, Z16
-	VFMADD231PS.BCST (R14), Z16, Z1
-	VFMADD231PS.BCST 4(R14), Z16, Z3
-	VFMADD231PS.BCST 8(R14), Z16, Z5
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VPSRAD           $0x18, Z14, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VPSLLD           $0x18, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VPSLLD           $0x10, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VPSLLD           $0x10, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z7, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z8, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VPSLLD           $0x08, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z4
-	VPSRAD           $0x18, Z12, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z4
-	VPSLLD           $0x18, Z15, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VFMADD231PS.BCST 8(R14), Z7, Z5
-	VPSLLD           $0x10, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z4
-	VPSLLD           $0x10, Z15, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z10, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z4
-	VPSLLD           $0x08, Z15, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VFMADD231PS.BCST 8(R14), Z7, Z5
-	VPSRAD           $0x18, Z10, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z4
-	VPSRAD           $0x18, Z15, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z4
-	VPSLLD           $0x18, Z11, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VFMADD231PS.BCST 8(R14), Z7, Z5
-	VPSLLD           $0x10, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z4
-	VPSLLD           $0x10, Z11, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z5
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z6, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST 4(R14), Z7, Z2
-	VFMADD231PS.BCST 8(R14), Z7, Z4
-	VPSLLD           $0x08, Z11, Z7
-	VPSRAD           $0x18, Z7, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST (R14), Z7, Z1
-	VFMADD231PS.BCST 4(R14), Z7, Z3
-	VFMADD231PS.BCST 8(R14), Z7, Z5
-	VPSRAD           $0x18, Z6, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z8, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z4
-	VPSRAD           $0x18, Z11, Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z13, Z6, Z6
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z5
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R15), Z17
+	MOVQ             R14, R15
+	VMOVAPS          Z13, Z15
+	VMOVUPS          (DI)(AX*4), X12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z15
+	VSUBPS           Z1, Z15, Z15
+	VMULPS           Z17, Z15, Z15
+	VINSERTF32X4     $0x01, (DI)(R12*1), Z12, Z12
+	VMOVAPS          Z13, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VINSERTF32X4     $0x02, (DI)(R11*2), Z12, Z12
+	VMULPS           Z17, Z16, Z16
+	VFMADD231PS.BCST (R15), Z15, Z4
+	VFMADD231PS.BCST 4(R15), Z15, Z6
+	VFMADD231PS.BCST 8(R15), Z15, Z8
+	VINSERTF32X4     $0x03, (DI)(R13*1), Z12, Z12
+	VPSLLD           $0x08, Z13, Z18
+	VPSRAD           $0x18, Z18, Z18
+	VCVTDQ2PS        Z18, Z18
+	VMOVUPS          (R8)(AX*4), X15
+	VMULPS           Z17, Z18, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z6
+	VINSERTF32X4     $0x01, (R8)(R12*1), Z15, Z15
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VINSERTF32X4     $0x02, (R8)(R11*2), Z15, Z15
+	VMULPS           Z17, Z13, Z13
+	VFMADD231PS.BCST (R15), Z18, Z4
+	VFMADD231PS.BCST 4(R15), Z18, Z6
+	VINSERTF32X4     $0x03, (R8)(R13*1), Z15, Z15
+	VFMADD231PS.BCST 8(R15), Z18, Z8
+	VMOVAPS          Z11, Z18
+	VPTERNLOGD       $0x6a, Z1, Z0, Z18
+	VMOVUPS          (R9)(AX*4), X16
+	VSUBPS           Z1, Z18, Z18
+	VMULPS           Z17, Z18, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z6
+	VINSERTF32X4     $0x01, (R9)(R12*1), Z16, Z16
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z8
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z11, Z13
+	VINSERTF32X4     $0x02, (R9)(R11*2), Z16, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z17, Z13, Z13
+	VINSERTF32X4     $0x03, (R9)(R13*1), Z16, Z16
+	VFMADD231PS.BCST (R15), Z18, Z4
+	VFMADD231PS.BCST 4(R15), Z18, Z6
+	VFMADD231PS.BCST 8(R15), Z18, Z8
+	VMOVUPS          (R10)(AX*4), X18
+	VPSLLD           $0x08, Z11, Z19
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z17, Z19, Z19
+	VINSERTF32X4     $0x01, (R10)(R12*1), Z18, Z18
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z8
+	VINSERTF32X4     $0x02, (R10)(R11*2), Z18, Z18
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VINSERTF32X4     $0x03, (R10)(R13*1), Z18, Z18
+	VMULPS           Z17, Z11, Z11
+	VFMADD231PS.BCST (R15), Z19, Z4
+	VFMADD231PS.BCST 4(R15), Z19, Z6
+	VFMADD231PS.BCST 8(R15), Z19, Z8
+	VUNPCKLPS        Z15, Z12, Z13
+	VMOVAPS          Z14, Z19
+	VPTERNLOGD       $0x6a, Z1, Z0, Z19
+	VSUBPS           Z1, Z19, Z19
+	VUNPCKHPS        Z15, Z12, Z12
+	VMULPS           Z17, Z19, Z19
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z6
+	VUNPCKLPS        Z18, Z16, Z15
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z8
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z14, Z11
+	VPTERNLOGD       $0x6a, Z3, Z2, Z11
+	VUNPCKHPS        Z18, Z16, Z16
+	VSUBPS           Z3, Z11, Z11
+	VMULPS           Z17, Z11, Z11
+	VFMADD231PS.BCST (R15), Z19, Z4
+	VUNPCKLPD        Z15, Z13, Z18
+	VFMADD231PS.BCST 4(R15), Z19, Z6
+	VFMADD231PS.BCST 8(R15), Z19, Z8
+	VPSLLD           $0x08, Z14, Z19
+	VUNPCKHPD        Z15, Z13, Z13
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z17, Z19, Z19
+	VFMADD231PS.BCST (R15)(SI*1), Z11, Z4
+	VUNPCKLPD        Z16, Z12, Z15
+	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z8
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPD        Z16, Z12, Z11
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z17, Z14, Z14
+	VFMADD231PS.BCST (R15), Z19, Z4
+	VFMADD231PS.BCST 4(R15), Z19, Z6
+	VFMADD231PS.BCST 8(R15), Z19, Z8
+	VMOVAPS          Z10, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z17, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z8
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z10, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z17, Z14, Z14
+	VFMADD231PS.BCST (R15), Z12, Z4
+	VFMADD231PS.BCST 4(R15), Z12, Z6
+	VFMADD231PS.BCST 8(R15), Z12, Z8
+	VPSLLD           $0x08, Z10, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z17, Z12, Z12
+	VFMADD231PS.BCST (R15)(SI*1), Z14, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z8
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z10, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z17, Z10, Z10
+	VFMADD231PS.BCST (R15), Z12, Z4
+	VFMADD231PS.BCST 4(R15), Z12, Z6
+	VFMADD231PS.BCST 8(R15), Z12, Z8
+	VFMADD231PS.BCST (R15)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z10, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z10, Z8
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               double3last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z16
+	VMOVAPS          Z18, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VMOVUPS          (DI), X10
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z16, Z12, Z12
+	VMOVAPS          Z18, Z14
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z10, Z10
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z16, Z14, Z14
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z10, Z10
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VPSLLD           $0x08, Z18, Z17
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z10, Z10
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z16, Z17, Z17
+	VMOVUPS          (R8), X12
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z12, Z12
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z18, Z18
+	VCVTDQ2PS        Z18, Z18
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z12, Z12
+	VMULPS           Z16, Z18, Z18
+	VFMADD231PS.BCST (R14), Z17, Z5
+	VFMADD231PS.BCST 4(R14), Z17, Z7
+	VFMADD231PS.BCST 8(R14), Z17, Z9
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z12, Z12
+	VMOVAPS          Z13, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMOVUPS          (R9), X14
+	VMULPS           Z16, Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z7
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z14, Z14
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z18
+	VPTERNLOGD       $0x6a, Z3, Z2, Z18
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z14, Z14
+	VSUBPS           Z3, Z18, Z18
+	VMULPS           Z16, Z18, Z18
+	VFMADD231PS.BCST (R14), Z17, Z5
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z14, Z14
+	VFMADD231PS.BCST 4(R14), Z17, Z7
+	VFMADD231PS.BCST 8(R14), Z17, Z9
+	VPSLLD           $0x08, Z13, Z19
+	VMOVUPS          (R10), X17
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z16, Z19, Z19
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z17, Z17
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z9
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z17, Z17
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z17, Z17
+	VFMADD231PS.BCST (R14), Z19, Z5
+	VFMADD231PS.BCST 4(R14), Z19, Z7
+	VFMADD231PS.BCST 8(R14), Z19, Z9
+	VUNPCKLPS        Z12, Z10, Z18
+	VMOVAPS          Z15, Z19
+	VPTERNLOGD       $0x6a, Z1, Z0, Z19
+	VSUBPS           Z1, Z19, Z19
+	VUNPCKHPS        Z12, Z10, Z10
+	VMULPS           Z16, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	VUNPCKLPS        Z17, Z14, Z12
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VUNPCKHPS        Z17, Z14, Z14
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VFMADD231PS.BCST (R14), Z19, Z5
+	VUNPCKLPD        Z12, Z18, Z17
+	VFMADD231PS.BCST 4(R14), Z19, Z7
+	VFMADD231PS.BCST 8(R14), Z19, Z9
+	VPSLLD           $0x08, Z15, Z19
+	VPSRAD           $0x18, Z19, Z19
+	VUNPCKHPD        Z12, Z18, Z12
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z16, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VUNPCKLPD        Z14, Z10, Z18
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VUNPCKHPD        Z14, Z10, Z10
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z16, Z15, Z15
+	VFMADD231PS.BCST (R14), Z19, Z5
+	VFMADD231PS.BCST 4(R14), Z19, Z7
+	VFMADD231PS.BCST 8(R14), Z19, Z9
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z16, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VFMADD231PS.BCST 4(R14), Z13, Z7
+	VFMADD231PS.BCST 8(R14), Z13, Z9
+	VPSLLD           $0x08, Z11, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z16, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z16, Z11, Z11
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VFMADD231PS.BCST 4(R14), Z13, Z7
+	VFMADD231PS.BCST 8(R14), Z13, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z17, Z13
+	VMOVAPS          Z12, Z11
+	VMOVAPS          Z18, Z14
+	VMOVAPS          Z10, Z10
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              double3scale
 	MOVQ             lsc+80(FP), R15
@@ -43856,28 +48989,147 @@ double3ahead7:
 	MOVQ             R15, scales_cap+72(FP)
 
 double3scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  double3step
+	JMP double3step
+
+double3last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          64(CX), Z10
+	VMOVAPS          Z18, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VMOVAPS          Z18, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z10, Z14, Z14
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VPSLLD           $0x08, Z18, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z18, Z18
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z10, Z18, Z18
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VMOVAPS          Z13, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z18, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z14
+	VSUBPS           Z3, Z14, Z14
+	VMULPS           Z10, Z14, Z14
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VPSLLD           $0x08, Z13, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VMOVAPS          Z15, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VPSLLD           $0x08, Z15, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z10, Z15, Z15
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VMOVAPS          Z11, Z12
+	VPTERNLOGD       $0x6a, Z1, Z0, Z12
+	VSUBPS           Z1, Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z11, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z10, Z13, Z13
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VPSLLD           $0x08, Z11, Z12
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z10, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z11, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z10, Z11, Z11
+	VFMADD231PS.BCST (R14), Z12, Z5
+	VFMADD231PS.BCST 4(R14), Z12, Z7
+	VFMADD231PS.BCST 8(R14), Z12, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z9
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z2, Z0, Z6
-	VUNPCKHPS Z2, Z0, Z0
-	VUNPCKLPS Z4, Z4, Z2
-	VUNPCKHPS Z4, Z4, Z4
-	VUNPCKLPD Z2, Z6, Z7
-	VUNPCKHPD Z2, Z6, Z2
-	VUNPCKLPD Z4, Z0, Z6
-	VUNPCKHPD Z4, Z0, Z0
+	VUNPCKLPS Z6, Z4, Z10
+	VUNPCKHPS Z6, Z4, Z4
+	VUNPCKLPS Z8, Z8, Z6
+	VUNPCKHPS Z8, Z8, Z8
+	VUNPCKLPD Z6, Z10, Z11
+	VUNPCKHPD Z6, Z10, Z6
+	VUNPCKLPD Z8, Z4, Z10
+	VUNPCKHPD Z8, Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z3, Z1, Z4
-	VUNPCKHPS Z3, Z1, Z1
-	VUNPCKLPS Z5, Z5, Z3
-	VUNPCKHPS Z5, Z5, Z5
-	VUNPCKLPD Z3, Z4, Z8
-	VUNPCKHPD Z3, Z4, Z3
-	VUNPCKLPD Z5, Z1, Z4
-	VUNPCKHPD Z5, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z8
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPS Z9, Z9, Z7
+	VUNPCKHPS Z9, Z9, Z9
+	VUNPCKLPD Z7, Z8, Z12
+	VUNPCKHPD Z7, Z8, Z7
+	VUNPCKLPD Z9, Z5, Z8
+	VUNPCKHPD Z9, Z5, Z5
 
 double3lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -43885,128 +49137,128 @@ double3lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X5
-	VMOVUPS       X7, (CX)
-	VMAXPS        X5, X7, X5
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X5, X2, X5
+	VMOVUPS       (BX), X9
+	VMOVUPS       X11, (CX)
+	VMAXPS        X9, X11, X9
 	ADDQ          SI, CX
 	VMOVUPS       X6, (CX)
-	VMAXPS        X5, X6, X5
+	VMAXPS        X9, X6, X9
 	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X5, X0, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VMOVUPS       X8, (CX)
-	VMAXPS        X5, X8, X5
-	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X5, X3, X5
+	VMOVUPS       X10, (CX)
+	VMAXPS        X9, X10, X9
 	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X5, X4, X5
+	VMAXPS        X9, X4, X9
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X5, X1, X5
+	VEXTRACTF32X4 $0x01, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VMOVUPS       X12, (CX)
+	VMAXPS        X9, X12, X9
 	ADDQ          SI, CX
-	VMOVUPS       X5, (BX)
+	VMOVUPS       X7, (CX)
+	VMAXPS        X9, X7, X9
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X9, X8, X9
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X9, X5, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VMOVUPS       X9, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -44018,27 +49270,53 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+96(FP), R14
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R15
-	MOVQ    R15, scales_len+64(FP)
-	MOVQ    group+88(FP), R15
-	MOVQ    R15, scales_cap+72(FP)
-	PCALIGN $0x40
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z8, Z8, Z8
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	MOVQ         s_len+8(FP), R14
+	SHLQ         $0x02, R14
+	ADDQ         q_base+96(FP), R14
+	MOVQ         d+136(FP), CX
+	LEAQ         (DI)(CX*1), CX
+	MOVQ         CX, k_len+32(FP)
+	MOVQ         next_base+168(FP), CX
+	MOVQ         next_len+176(FP), BX
+	MOVQ         scales_base+56(FP), R15
+	MOVQ         R15, scales_len+64(FP)
+	MOVQ         group+88(FP), R15
+	MOVQ         R15, scales_cap+72(FP)
+	VMOVUPS      (DI), X12
+	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
+	VINSERTF32X4 $0x03, (DI)(R11*1), Z12, Z12
+	VMOVUPS      (R8), X13
+	VINSERTF32X4 $0x01, (R8)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R8)(AX*2), Z13, Z13
+	VINSERTF32X4 $0x03, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9), X14
+	VINSERTF32X4 $0x01, (R9)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(AX*2), Z14, Z14
+	VINSERTF32X4 $0x03, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10), X15
+	VINSERTF32X4 $0x01, (R10)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R10)(AX*2), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z13, Z12, Z16
+	VUNPCKHPS Z13, Z12, Z12
+	VUNPCKLPS Z15, Z14, Z13
+	VUNPCKHPS Z15, Z14, Z14
+	VUNPCKLPD Z13, Z16, Z15
+	VUNPCKHPD Z13, Z16, Z13
+	VUNPCKLPD Z14, Z12, Z16
+	VUNPCKHPD Z14, Z12, Z12
+	PCALIGN   $0x40
 
 double4step:
 	PREFETCHT0 (CX)
@@ -44113,322 +49391,333 @@ double4ahead6:
 	MOVQ       next_len+176(FP), BX
 
 double4ahead7:
-	VMOVUPS      (DI), X8
-	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
-	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
-	VINSERTF32X4 $0x03, (DI)(R11*1), Z8, Z8
-	VMOVUPS      (R8), X9
-	VINSERTF32X4 $0x01, (R8)(AX*1), Z9, Z9
-	VINSERTF32X4 $0x02, (R8)(AX*2), Z9, Z9
-	VINSERTF32X4 $0x03, (R8)(R11*1), Z9, Z9
-	VMOVUPS      (R9), X10
-	VINSERTF32X4 $0x01, (R9)(AX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (R9)(AX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (R9)(R11*1), Z10, Z10
-	VMOVUPS      (R10), X11
-	VINSERTF32X4 $0x01, (R10)(AX*1), Z11, Z11
-	VINSERTF32X4 $0x02, (R10)(AX*2), Z11, Z11
-	VINSERTF32X4 $0x03, (R10)(R11*1), Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z9, Z8, Z12
-	VUNPCKHPS    Z9, Z8, Z8
-	VUNPCKLPS    Z11, Z10, Z9
-	VUNPCKHPS    Z11, Z10, Z10
-	VUNPCKLPD    Z9, Z12, Z11
-	VUNPCKHPD    Z9, Z12, Z9
-	VUNPCKLPD    Z10, Z8, Z12
-	VUNPCKHPD    Z10, Z8, Z8
-	MOVQ         scales_len+64(FP), R15
-	VMOVUPS      (R15), Z10
-	VMOVUPS      (DI)(AX*4), X13
-	VINSERTF32X4 $0x01, (DI)(R12*1), Z13, Z13
-	VINSERTF32X4 $0x02, (DI)(R11*2), Z13, Z13
-	VINSERTF32X4 $0x03, (DI)(R13*1), Z13, Z13
-	VMOVUPS      (R8)(AX*4), X14
-	VINSERTF32X4 $0x01, (R8)(R12*1), Z14, Z14
-	VINSERTF32X4 $0x02, (R8)(R11*2), Z14, Z14
-	VINSERTF32X4 $0x03, (R8)(R13*1), Z14, Z14
-	VMOVUPS      (R9)(AX*4), X15
-	VINSERTF32X4 $0x01, (R9)(R12*1), Z15, Z15
-	VINSERTF32X4 $0x02, (R9)(R11*2), Z15, Z15
-	VINSERTF32X4 $0x03, (R9)(R13*1), Z15, Z15
-	VMOVUPS      (R10)(AX*4), X16
-	VINSERTF32X4 $0x01, (R10)(R12*1), Z16, Z16
-	VINSERTF32X4 $0x02, (R10)(R11*2), Z16, Z16
-	VINSERTF32X4 $0x03, (R10)(R13*1), Z16, Z16
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS        Z14, Z13, Z17
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPS        Z16, Z15, Z14
-	VUNPCKHPS        Z16, Z15, Z15
-	VUNPCKLPD        Z14, Z17, Z16
-	VUNPCKHPD        Z14, Z17, Z14
-	VUNPCKLPD        Z15, Z13, Z17
-	VUNPCKHPD        Z15, Z13, Z13
 	MOVQ             scales_len+64(FP), R15
-	VMOVUPS          64(R15), Z15
-	VPSLLD           $0x18, Z11, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z10, Z18, Z18
-	VFMADD231PS.BCST (R14), Z18, Z0
-	VFMADD231PS.BCST 4(R14), Z18, Z2
-	VFMADD231PS.BCST 8(R14), Z18, Z4
-	VFMADD231PS.BCST 12(R14), Z18, Z6
-	VPSLLD           $0x18, Z16, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z15, Z18, Z18
-	VFMADD231PS.BCST (R14), Z18, Z1
-	VFMADD231PS.BCST 4(R14), Z18, Z3
-	VFMADD231PS.BCST 8(R14), Z18, Z5
-	VFMADD231PS.BCST 12(R14), Z18, Z7
-	VPSLLD           $0x10, Z11, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z10, Z18, Z18
-	VFMADD231PS.BCST (R14)(SI*1), Z18, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z6
-	VPSLLD           $0x10, Z16, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z15, Z18, Z18
-	VFMADD231PS.BCST (R14)(SI*1), Z18, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z18, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z11, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z10, Z18, Z18
-	VFMADD231PS.BCST (R14), Z18, Z0
-	VFMADD231PS.BCST 4(R14), Z18, Z2
-	VFMADD231PS.BCST 8(R14), Z18, Z4
-	VFMADD231PS.BCST 12(R14), Z18, Z6
-	VPSLLD           $0x08, Z16, Z18
-	VPSRAD           $0x18, Z18, Z18
-	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z15, Z18, Z18
-	VFMADD231PS.BCST (R14), Z18, Z1
-	VFMADD231PS.BCST 4(R14), Z18, Z3
-	VFMADD231PS.BCST 8(R14), Z18, Z5
-	VFMADD231PS.BCST 12(R14), Z18, Z7
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z6
-	VPSRAD           $0x18, Z16, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z2
-	VFMADD231PS.BCST 8(R14), Z11, Z4
-	VFMADD231PS.BCST 12(R14), Z11, Z6
-	VPSLLD           $0x18, Z14, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z3
-	VFMADD231PS.BCST 8(R14), Z11, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z7
-	VPSLLD           $0x10, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z6
-	VPSLLD           $0x10, Z14, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z11, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z9, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z10, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST 4(R14), Z11, Z2
-	VFMADD231PS.BCST 8(R14), Z11, Z4
-	VFMADD231PS.BCST 12(R14), Z11, Z6
-	VPSLLD           $0x08, Z14, Z11
-	VPSRAD           $0x18, Z11, Z11
-	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST (R14), Z11, Z1
-	VFMADD231PS.BCST 4(R14), Z11, Z3
-	VFMADD231PS.BCST 8(R14), Z11, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z7
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z6
-	VPSRAD           $0x18, Z14, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VFMADD231PS.BCST 12(R14), Z9, Z6
-	VPSLLD           $0x18, Z17, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VFMADD231PS.BCST 12(R14), Z9, Z7
-	VPSLLD           $0x10, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z6
-	VPSLLD           $0x10, Z17, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z12, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VFMADD231PS.BCST 12(R14), Z9, Z6
-	VPSLLD           $0x08, Z17, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VFMADD231PS.BCST 12(R14), Z9, Z7
-	VPSRAD           $0x18, Z12, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z6
-	VPSRAD           $0x18, Z17, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x18, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VFMADD231PS.BCST 12(R14), Z9, Z6
-	VPSLLD           $0x18, Z13, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VFMADD231PS.BCST 12(R14), Z9, Z7
-	VPSLLD           $0x10, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z6
-	VPSLLD           $0x10, Z13, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
-	LEAQ             (R14)(SI*2), R14
-	VPSLLD           $0x08, Z8, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z10, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST 4(R14), Z9, Z2
-	VFMADD231PS.BCST 8(R14), Z9, Z4
-	VFMADD231PS.BCST 12(R14), Z9, Z6
-	VPSLLD           $0x08, Z13, Z9
-	VPSRAD           $0x18, Z9, Z9
-	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST (R14), Z9, Z1
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 8(R14), Z9, Z5
-	VFMADD231PS.BCST 12(R14), Z9, Z7
-	VPSRAD           $0x18, Z8, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z10, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z2
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z4
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z6
-	VPSRAD           $0x18, Z13, Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z15, Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z3
-	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z5
-	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z7
-	LEAQ             (R14)(SI*2), R14
+	VMOVUPS          (R15), Z19
+	MOVQ             R14, R15
+	VMOVAPS          Z15, Z17
+	VMOVUPS          (DI)(AX*4), X14
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VMOVAPS          Z15, Z18
+	VINSERTF32X4     $0x01, (DI)(R12*1), Z14, Z14
+	VPTERNLOGD       $0x6a, Z3, Z2, Z18
+	VSUBPS           Z3, Z18, Z18
+	VMULPS           Z19, Z18, Z18
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VINSERTF32X4     $0x02, (DI)(R11*2), Z14, Z14
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VFMADD231PS.BCST 8(R15), Z17, Z8
+	VFMADD231PS.BCST 12(R15), Z17, Z10
+	VINSERTF32X4     $0x03, (DI)(R13*1), Z14, Z14
+	VPSLLD           $0x08, Z15, Z20
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z19, Z20, Z20
+	VMOVUPS          (R8)(AX*4), X17
+	VFMADD231PS.BCST (R15)(SI*1), Z18, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z18, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z18, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z18, Z10
+	VINSERTF32X4     $0x01, (R8)(R12*1), Z17, Z17
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z19, Z15, Z15
+	VINSERTF32X4     $0x02, (R8)(R11*2), Z17, Z17
+	VFMADD231PS.BCST (R15), Z20, Z4
+	VFMADD231PS.BCST 4(R15), Z20, Z6
+	VFMADD231PS.BCST 8(R15), Z20, Z8
+	VINSERTF32X4     $0x03, (R8)(R13*1), Z17, Z17
+	VFMADD231PS.BCST 12(R15), Z20, Z10
+	VMOVAPS          Z13, Z20
+	VPTERNLOGD       $0x6a, Z1, Z0, Z20
+	VSUBPS           Z1, Z20, Z20
+	VMOVUPS          (R9)(AX*4), X18
+	VMULPS           Z19, Z20, Z20
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z8
+	VINSERTF32X4     $0x01, (R9)(R12*1), Z18, Z18
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z10
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z13, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VINSERTF32X4     $0x02, (R9)(R11*2), Z18, Z18
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z19, Z15, Z15
+	VFMADD231PS.BCST (R15), Z20, Z4
+	VINSERTF32X4     $0x03, (R9)(R13*1), Z18, Z18
+	VFMADD231PS.BCST 4(R15), Z20, Z6
+	VFMADD231PS.BCST 8(R15), Z20, Z8
+	VFMADD231PS.BCST 12(R15), Z20, Z10
+	VPSLLD           $0x08, Z13, Z21
+	VMOVUPS          (R10)(AX*4), X20
+	VPSRAD           $0x18, Z21, Z21
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z19, Z21, Z21
+	VFMADD231PS.BCST (R15)(SI*1), Z15, Z4
+	VINSERTF32X4     $0x01, (R10)(R12*1), Z20, Z20
+	VFMADD231PS.BCST 4(R15)(SI*1), Z15, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z15, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z15, Z10
+	LEAQ             (R15)(SI*2), R15
+	VINSERTF32X4     $0x02, (R10)(R11*2), Z20, Z20
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z19, Z13, Z13
+	VINSERTF32X4     $0x03, (R10)(R13*1), Z20, Z20
+	VFMADD231PS.BCST (R15), Z21, Z4
+	VFMADD231PS.BCST 4(R15), Z21, Z6
+	VFMADD231PS.BCST 8(R15), Z21, Z8
+	VFMADD231PS.BCST 12(R15), Z21, Z10
+	VUNPCKLPS        Z17, Z14, Z15
+	VMOVAPS          Z16, Z21
+	VPTERNLOGD       $0x6a, Z1, Z0, Z21
+	VSUBPS           Z1, Z21, Z21
+	VMULPS           Z19, Z21, Z21
+	VUNPCKHPS        Z17, Z14, Z14
+	VFMADD231PS.BCST (R15)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z10
+	VUNPCKLPS        Z20, Z18, Z13
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z16, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VUNPCKHPS        Z20, Z18, Z18
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VFMADD231PS.BCST (R15), Z21, Z4
+	VFMADD231PS.BCST 4(R15), Z21, Z6
+	VUNPCKLPD        Z13, Z15, Z20
+	VFMADD231PS.BCST 8(R15), Z21, Z8
+	VFMADD231PS.BCST 12(R15), Z21, Z10
+	VPSLLD           $0x08, Z16, Z21
+	VPSRAD           $0x18, Z21, Z21
+	VUNPCKHPD        Z13, Z15, Z13
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z19, Z21, Z21
+	VFMADD231PS.BCST (R15)(SI*1), Z17, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z17, Z6
+	VUNPCKLPD        Z18, Z14, Z15
+	VFMADD231PS.BCST 8(R15)(SI*1), Z17, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z17, Z10
+	LEAQ             (R15)(SI*2), R15
+	VUNPCKHPD        Z18, Z14, Z14
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z19, Z16, Z16
+	VFMADD231PS.BCST (R15), Z21, Z4
+	VFMADD231PS.BCST 4(R15), Z21, Z6
+	VFMADD231PS.BCST 8(R15), Z21, Z8
+	VFMADD231PS.BCST 12(R15), Z21, Z10
+	VMOVAPS          Z12, Z17
+	VPTERNLOGD       $0x6a, Z1, Z0, Z17
+	VSUBPS           Z1, Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z10
+	LEAQ             (R15)(SI*2), R15
+	VMOVAPS          Z12, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VMULPS           Z19, Z16, Z16
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VFMADD231PS.BCST 8(R15), Z17, Z8
+	VFMADD231PS.BCST 12(R15), Z17, Z10
+	VPSLLD           $0x08, Z12, Z17
+	VPSRAD           $0x18, Z17, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z19, Z17, Z17
+	VFMADD231PS.BCST (R15)(SI*1), Z16, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z16, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z10
+	LEAQ             (R15)(SI*2), R15
+	VPSRAD           $0x18, Z12, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z19, Z12, Z12
+	VFMADD231PS.BCST (R15), Z17, Z4
+	VFMADD231PS.BCST 4(R15), Z17, Z6
+	VFMADD231PS.BCST 8(R15), Z17, Z8
+	VFMADD231PS.BCST 12(R15), Z17, Z10
+	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 8(R15)(SI*1), Z12, Z8
+	VFMADD231PS.BCST 12(R15)(SI*1), Z12, Z10
+	LEAQ             (R15)(SI*2), R15
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
+	CMPQ             DI, k_len+32(FP)
+	JE               double4last
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z18
+	VMOVAPS          Z20, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VMOVUPS          (DI), X12
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z18, Z16, Z16
+	VMOVAPS          Z20, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VINSERTF32X4     $0x01, (DI)(AX*1), Z12, Z12
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z18, Z17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VINSERTF32X4     $0x02, (DI)(AX*2), Z12, Z12
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VPSLLD           $0x08, Z20, Z19
+	VINSERTF32X4     $0x03, (DI)(R11*1), Z12, Z12
+	VPSRAD           $0x18, Z19, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z18, Z19, Z19
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z5
+	VMOVUPS          (R8), X16
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z11
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x01, (R8)(AX*1), Z16, Z16
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z18, Z20, Z20
+	VFMADD231PS.BCST (R14), Z19, Z5
+	VINSERTF32X4     $0x02, (R8)(AX*2), Z16, Z16
+	VFMADD231PS.BCST 4(R14), Z19, Z7
+	VFMADD231PS.BCST 8(R14), Z19, Z9
+	VFMADD231PS.BCST 12(R14), Z19, Z11
+	VINSERTF32X4     $0x03, (R8)(R11*1), Z16, Z16
+	VMOVAPS          Z13, Z19
+	VPTERNLOGD       $0x6a, Z1, Z0, Z19
+	VSUBPS           Z1, Z19, Z19
+	VMULPS           Z18, Z19, Z19
+	VMOVUPS          (R9), X17
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z11
+	VINSERTF32X4     $0x01, (R9)(AX*1), Z17, Z17
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z20
+	VPTERNLOGD       $0x6a, Z3, Z2, Z20
+	VINSERTF32X4     $0x02, (R9)(AX*2), Z17, Z17
+	VSUBPS           Z3, Z20, Z20
+	VMULPS           Z18, Z20, Z20
+	VFMADD231PS.BCST (R14), Z19, Z5
+	VFMADD231PS.BCST 4(R14), Z19, Z7
+	VINSERTF32X4     $0x03, (R9)(R11*1), Z17, Z17
+	VFMADD231PS.BCST 8(R14), Z19, Z9
+	VFMADD231PS.BCST 12(R14), Z19, Z11
+	VPSLLD           $0x08, Z13, Z21
+	VPSRAD           $0x18, Z21, Z21
+	VMOVUPS          (R10), X19
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z18, Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z7
+	VINSERTF32X4     $0x01, (R10)(AX*1), Z19, Z19
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z11
+	LEAQ             (R14)(SI*2), R14
+	VINSERTF32X4     $0x02, (R10)(AX*2), Z19, Z19
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z18, Z13, Z13
+	VFMADD231PS.BCST (R14), Z21, Z5
+	VINSERTF32X4     $0x03, (R10)(R11*1), Z19, Z19
+	VFMADD231PS.BCST 4(R14), Z21, Z7
+	VFMADD231PS.BCST 8(R14), Z21, Z9
+	VFMADD231PS.BCST 12(R14), Z21, Z11
+	VMOVAPS          Z15, Z21
+	VUNPCKLPS        Z16, Z12, Z20
+	VPTERNLOGD       $0x6a, Z1, Z0, Z21
+	VSUBPS           Z1, Z21, Z21
+	VMULPS           Z18, Z21, Z21
+	VUNPCKHPS        Z16, Z12, Z12
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z11
+	VUNPCKLPS        Z19, Z17, Z13
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z16
+	VPTERNLOGD       $0x6a, Z3, Z2, Z16
+	VSUBPS           Z3, Z16, Z16
+	VUNPCKHPS        Z19, Z17, Z17
+	VMULPS           Z18, Z16, Z16
+	VFMADD231PS.BCST (R14), Z21, Z5
+	VFMADD231PS.BCST 4(R14), Z21, Z7
+	VFMADD231PS.BCST 8(R14), Z21, Z9
+	VUNPCKLPD        Z13, Z20, Z19
+	VFMADD231PS.BCST 12(R14), Z21, Z11
+	VPSLLD           $0x08, Z15, Z21
+	VPSRAD           $0x18, Z21, Z21
+	VUNPCKHPD        Z13, Z20, Z13
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z18, Z21, Z21
+	VFMADD231PS.BCST (R14)(SI*1), Z16, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z16, Z7
+	VUNPCKLPD        Z17, Z12, Z20
+	VFMADD231PS.BCST 8(R14)(SI*1), Z16, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z16, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VUNPCKHPD        Z17, Z12, Z12
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z18, Z15, Z15
+	VFMADD231PS.BCST (R14), Z21, Z5
+	VFMADD231PS.BCST 4(R14), Z21, Z7
+	VFMADD231PS.BCST 8(R14), Z21, Z9
+	VFMADD231PS.BCST 12(R14), Z21, Z11
+	VMOVAPS          Z14, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z18, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z18, Z15, Z15
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VPSLLD           $0x08, Z14, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z18, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z18, Z14, Z14
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z19, Z15
+	VMOVAPS          Z13, Z13
+	VMOVAPS          Z20, Z16
+	VMOVAPS          Z12, Z12
 	SUBQ             $0x10, scales_cap+72(FP)
 	JNZ              double4scale
 	MOVQ             lsc+80(FP), R15
@@ -44437,28 +49726,163 @@ double4ahead7:
 	MOVQ             R15, scales_cap+72(FP)
 
 double4scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  double4step
+	JMP double4step
+
+double4last:
+	MOVQ             scales_len+64(FP), CX
+	VMOVUPS          64(CX), Z12
+	VMOVAPS          Z20, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VMOVAPS          Z20, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z12, Z17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VPSLLD           $0x08, Z20, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z20, Z20
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z12, Z20, Z20
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VMOVAPS          Z13, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z20, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z20, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z20, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z20, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z13, Z17
+	VPTERNLOGD       $0x6a, Z3, Z2, Z17
+	VSUBPS           Z3, Z17, Z17
+	VMULPS           Z12, Z17, Z17
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VPSLLD           $0x08, Z13, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z17, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z17, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z17, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z17, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VMOVAPS          Z15, Z16
+	VPTERNLOGD       $0x6a, Z1, Z0, Z16
+	VSUBPS           Z1, Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z15, Z13
+	VPTERNLOGD       $0x6a, Z3, Z2, Z13
+	VSUBPS           Z3, Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VPSLLD           $0x08, Z15, Z16
+	VPSRAD           $0x18, Z16, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z12, Z16, Z16
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z15, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VFMADD231PS.BCST (R14), Z16, Z5
+	VFMADD231PS.BCST 4(R14), Z16, Z7
+	VFMADD231PS.BCST 8(R14), Z16, Z9
+	VFMADD231PS.BCST 12(R14), Z16, Z11
+	VMOVAPS          Z14, Z13
+	VPTERNLOGD       $0x6a, Z1, Z0, Z13
+	VSUBPS           Z1, Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VMOVAPS          Z14, Z15
+	VPTERNLOGD       $0x6a, Z3, Z2, Z15
+	VSUBPS           Z3, Z15, Z15
+	VMULPS           Z12, Z15, Z15
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VFMADD231PS.BCST 4(R14), Z13, Z7
+	VFMADD231PS.BCST 8(R14), Z13, Z9
+	VFMADD231PS.BCST 12(R14), Z13, Z11
+	VPSLLD           $0x08, Z14, Z13
+	VPSRAD           $0x18, Z13, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z12, Z13, Z13
+	VFMADD231PS.BCST (R14)(SI*1), Z15, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z15, Z11
+	LEAQ             (R14)(SI*2), R14
+	VPSRAD           $0x18, Z14, Z14
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z12, Z14, Z14
+	VFMADD231PS.BCST (R14), Z13, Z5
+	VFMADD231PS.BCST 4(R14), Z13, Z7
+	VFMADD231PS.BCST 8(R14), Z13, Z9
+	VFMADD231PS.BCST 12(R14), Z13, Z11
+	VFMADD231PS.BCST (R14)(SI*1), Z14, Z5
+	VFMADD231PS.BCST 4(R14)(SI*1), Z14, Z7
+	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
+	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z11
+	LEAQ             (R14)(SI*2), R14
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z2, Z0, Z8
-	VUNPCKHPS Z2, Z0, Z0
-	VUNPCKLPS Z6, Z4, Z2
+	VUNPCKLPS Z6, Z4, Z12
 	VUNPCKHPS Z6, Z4, Z4
-	VUNPCKLPD Z2, Z8, Z6
-	VUNPCKHPD Z2, Z8, Z2
-	VUNPCKLPD Z4, Z0, Z8
-	VUNPCKHPD Z4, Z0, Z0
+	VUNPCKLPS Z10, Z8, Z6
+	VUNPCKHPS Z10, Z8, Z8
+	VUNPCKLPD Z6, Z12, Z10
+	VUNPCKHPD Z6, Z12, Z6
+	VUNPCKLPD Z8, Z4, Z12
+	VUNPCKHPD Z8, Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z3, Z1, Z4
-	VUNPCKHPS Z3, Z1, Z1
-	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKLPS Z7, Z5, Z8
 	VUNPCKHPS Z7, Z5, Z5
-	VUNPCKLPD Z3, Z4, Z7
-	VUNPCKHPD Z3, Z4, Z3
-	VUNPCKLPD Z5, Z1, Z4
-	VUNPCKHPD Z5, Z1, Z1
+	VUNPCKLPS Z11, Z9, Z7
+	VUNPCKHPS Z11, Z9, Z9
+	VUNPCKLPD Z7, Z8, Z11
+	VUNPCKHPD Z7, Z8, Z7
+	VUNPCKLPD Z9, Z5, Z8
+	VUNPCKHPD Z9, Z5, Z5
 
 double4lanes0:
 	MOVQ          max_base+144(FP), BX
@@ -44466,128 +49890,128 @@ double4lanes0:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X5
+	VMOVUPS       (BX), X9
+	VMOVUPS       X10, (CX)
+	VMAXPS        X9, X10, X9
+	ADDQ          SI, CX
 	VMOVUPS       X6, (CX)
-	VMAXPS        X5, X6, X5
+	VMAXPS        X9, X6, X9
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X5, X2, X5
-	ADDQ          SI, CX
-	VMOVUPS       X8, (CX)
-	VMAXPS        X5, X8, X5
-	ADDQ          SI, CX
-	VMOVUPS       X0, (CX)
-	VMAXPS        X5, X0, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z0, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
-	ADDQ          SI, CX
-	VMOVUPS       X7, (CX)
-	VMAXPS        X5, X7, X5
-	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X5, X3, X5
+	VMOVUPS       X12, (CX)
+	VMAXPS        X9, X12, X9
 	ADDQ          SI, CX
 	VMOVUPS       X4, (CX)
-	VMAXPS        X5, X4, X5
+	VMAXPS        X9, X4, X9
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X5, X1, X5
+	VEXTRACTF32X4 $0x01, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x01, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x02, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z10, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z6, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z12, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VEXTRACTF32X4 $0x03, Z4, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X5, X9, X5
+	VMOVUPS       X11, (CX)
+	VMAXPS        X9, X11, X9
 	ADDQ          SI, CX
-	VMOVUPS       X5, (BX)
+	VMOVUPS       X7, (CX)
+	VMAXPS        X9, X7, X9
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X9, X8, X9
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X9, X5, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z11, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X13
+	VMOVUPS       X13, (CX)
+	VMAXPS        X9, X13, X9
+	ADDQ          SI, CX
+	VMOVUPS       X9, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+120(FP)
@@ -44636,6 +50060,78 @@ next:
 done:
 	VZEROUPPER
 	RET
+
+DATA const000000ffAVX512<>+0(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+4(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+8(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+12(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+16(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+20(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+24(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+28(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+32(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+36(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+40(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+44(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+48(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+52(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+56(SB)/4, $0x000000ff
+DATA const000000ffAVX512<>+60(SB)/4, $0x000000ff
+GLOBL const000000ffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const4b000080AVX512<>+0(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+4(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+8(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+12(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+16(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+20(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+24(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+28(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+32(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+36(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+40(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+44(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+48(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+52(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+56(SB)/4, $0x4b000080
+DATA const4b000080AVX512<>+60(SB)/4, $0x4b000080
+GLOBL const4b000080AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0000ff00AVX512<>+0(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+4(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+8(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+12(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+16(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+20(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+24(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+28(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+32(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+36(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+40(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+44(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+48(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+52(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+56(SB)/4, $0x0000ff00
+DATA const0000ff00AVX512<>+60(SB)/4, $0x0000ff00
+GLOBL const0000ff00AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const47008000AVX512<>+0(SB)/4, $0x47008000
+DATA const47008000AVX512<>+4(SB)/4, $0x47008000
+DATA const47008000AVX512<>+8(SB)/4, $0x47008000
+DATA const47008000AVX512<>+12(SB)/4, $0x47008000
+DATA const47008000AVX512<>+16(SB)/4, $0x47008000
+DATA const47008000AVX512<>+20(SB)/4, $0x47008000
+DATA const47008000AVX512<>+24(SB)/4, $0x47008000
+DATA const47008000AVX512<>+28(SB)/4, $0x47008000
+DATA const47008000AVX512<>+32(SB)/4, $0x47008000
+DATA const47008000AVX512<>+36(SB)/4, $0x47008000
+DATA const47008000AVX512<>+40(SB)/4, $0x47008000
+DATA const47008000AVX512<>+44(SB)/4, $0x47008000
+DATA const47008000AVX512<>+48(SB)/4, $0x47008000
+DATA const47008000AVX512<>+52(SB)/4, $0x47008000
+DATA const47008000AVX512<>+56(SB)/4, $0x47008000
+DATA const47008000AVX512<>+60(SB)/4, $0x47008000
+GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+

@@ -177,6 +177,14 @@ func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []f
 	}}
 }
 
+func (avx2) wordBytes(*gen) []wordByte {
+	return []wordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
+}
+
+func (avx2) widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual {
+	return g.shiftByte(words, b)
+}
+
 func (avx2) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF128(m, v)
 }

@@ -171,6 +171,31 @@ func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) [
 	}}
 }
 
+// wordBytes: a byte i of the lower two with its sign flipped, i+128, is put where the mantissa
+// of 2^23, or 2^15, ends with it. The number that comes out is that plus i+128.
+func (avx512) wordBytes(g *gen) []wordByte {
+	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
+	return []wordByte{
+		{0, g.atHand(g.constant(0xff)), g.atHand(g.constant(sign0))},
+		{1, g.atHand(g.constant(0xff00)), g.atHand(g.constant(sign1))},
+		{number: 2}, {number: 3},
+	}
+}
+
+// widenByte: of the upper two bytes a shift is needed anyway; and these and the conversion
+// go where Zen 4 has no FMAs, unlike all that is logical.
+func (avx512) widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual {
+	if b.mask == nil {
+		return g.shiftByte(words, b)
+	}
+	const aAndBXorC = 0x6a
+	x := g.vec()
+	g.VMOVAPS(words, x)
+	g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+	g.VSUBPS(b.sign, x, x)
+	return x
+}
+
 func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF32X4(m, v)
 }

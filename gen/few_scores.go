@@ -48,10 +48,7 @@ func (g *gen) fewScores(k element) {
 		f.odd[i] = g.GP64()
 		g.LEAQ(indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
-	f.q, f.qx = g.GP64(), g.GP64()
-	if f.together() {
-		f.qx = f.q
-	}
+	f.q = g.GP64()
 	f.tiles()
 }
 
@@ -64,21 +61,16 @@ type fewScorer struct {
 	words    *fewWords
 	prefetch *prefetch
 
-	s     operand.Mem      // scores of the tile
-	w     reg.GPVirtual    // their row in bytes, which is also q̂'s
-	k     [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
-	ld4   reg.GPVirtual    // 4 rows of K, in bytes
-	odd   [4]reg.GPVirtual // 1, 3, 5 and 7 times that
-	q, qx reg.GPVirtual    // q̂ at the step at hand, and within it
-	lane  operand.Mem      // first query of the group at hand
-	left  operand.Mem      // keys, from the tile on
-	end   operand.Mem      // where k[0] is after the last whole step
+	s    operand.Mem      // scores of the tile
+	w    reg.GPVirtual    // their row in bytes, which is also q̂'s
+	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
+	ld4  reg.GPVirtual    // 4 rows of K, in bytes
+	odd  [4]reg.GPVirtual // 1, 3, 5 and 7 times that
+	q    reg.GPVirtual    // q̂ at the column at hand
+	lane operand.Mem      // first query of the group at hand
+	left operand.Mem      // keys, from the tile on
+	end  operand.Mem      // where k[0] is after the last whole step
 }
-
-// together tells whether the vectors of keys go through a step together, or one after
-// the other. On Zen 4 the latter is a tenth faster for bfloat16 with AVX-512; with
-// AVX2 it leaves but 4 chains to work on at a time.
-func (f *fewScorer) together() bool { return !f.evex() || f.words.element != bf16s }
 
 // most is the largest number of times that a tile has 16 keys.
 func (f *fewScorer) most() int {
@@ -198,17 +190,17 @@ func (f *fewScorer) group(name string, size, times int) {
 	f.ADDQ(f.memory(f.Param("q").Base()), f.q)
 	end := f.num("d")
 	if f.words.element == float32s {
-		f.ANDQ(operand.I32(-f.words.columns()), end)
+		f.ANDQ(operand.I32(-f.words.width()), end)
 	}
 	f.LEAQ(indexed(f.k[0], end, 1<<f.words.element.shift()), end)
 	f.MOVQ(end, f.end)
 	f.prefetch.start()
 	f.words.start()
-	f.align()
-	f.Label(name + "step")
-	f.step(acc, name, times)
-	f.CMPQ(f.k[0], f.end)
-	f.JNE(operand.LabelRef(name + "step"))
+	if f.ahead() {
+		f.stepsAhead(acc, name)
+	} else {
+		f.steps(acc, name)
+	}
 	if f.words.element == float32s {
 		f.rest(acc, name)
 	}
@@ -224,35 +216,47 @@ func (f *fewScorer) group(name string, size, times int) {
 // have: rows with gaps between them are prefetched in these.
 func (f *fewScorer) linesAtOnce() int { return 1 << f.words.element.shift() }
 
-// step emits some columns.
-func (f *fewScorer) step(acc [][]reg.VecVirtual, name string, times int) {
+// prefetchStep emits the prefetches of a step.
+func (f *fewScorer) prefetchStep(acc [][]reg.VecVirtual, name string) {
+	times := len(acc[0]) * f.lanes() / fewKeys
 	for x := 0; x < f.words.n*times; x += f.linesAtOnce() {
 		for i := range f.linesAtOnce() {
 			f.prefetch.line(i)
 		}
 		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
 	}
-	f.eachColumn(acc, 0, func(_ string, x int, products func(q operand.Mem)) {
-		products(f.column(x))
-		if x%2 == 1 {
-			f.LEAQ(indexed(f.qx, f.w, 2), f.qx)
-		}
-	})
-	if f.qx != f.q {
-		f.MOVQ(f.qx, f.q)
-	}
+}
+
+// advance goes on to the next step.
+func (f *fewScorer) advance() {
 	for i := range f.k {
 		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
 	}
-	f.words.next(name + "scale")
 }
 
-// column is q̂ at qx or, for an odd x, one column on.
-func (f *fewScorer) column(x int) operand.Mem {
+// steps emits the loop over steps of some columns.
+func (f *fewScorer) steps(acc [][]reg.VecVirtual, name string) {
+	f.align()
+	f.Label(name + "step")
+	f.prefetchStep(acc, name)
+	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
+		products(column(f.q, f.w, x))
+		if x%2 == 1 {
+			f.LEAQ(indexed(f.q, f.w, 2), f.q)
+		}
+	})
+	f.advance()
+	f.words.next(name + "scale")
+	f.CMPQ(f.k[0], f.end)
+	f.JNE(operand.LabelRef(name + "step"))
+}
+
+// column is q̂ at q or, for an odd x, one column on.
+func column(q, w reg.GPVirtual, x int) operand.Mem {
 	if x%2 == 0 {
-		return at(f.qx, 0)
+		return at(q, 0)
 	}
-	return indexed(f.qx, f.w, 1)
+	return indexed(q, w, 1)
 }
 
 // row returns the address of row i of the tile, disp bytes from the step at hand.
@@ -272,54 +276,42 @@ func (f *fewScorer) row(disp int) func(i int) operand.Mem {
 
 // eachColumn emits the loads of a step, disp bytes from the one at hand, and calls do for
 // every column with what emits its products.
-func (f *fewScorer) eachColumn(acc [][]reg.VecVirtual, disp int, do func(name string, x int, products func(q operand.Mem))) {
-	groups := [][]int{{0}, {1}}[:len(acc[0])]
-	if f.together() && len(groups) > 1 {
-		groups = [][]int{{0, 1}}
-	}
-	for _, vectors := range groups {
-		if f.qx != f.q {
-			f.MOVQ(f.q, f.qx)
+func (f *fewScorer) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
+	x := 0
+	for part := range f.fewParts() {
+		columns := make([][]fewColumn, len(acc[0]))
+		for v := range columns {
+			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
 		}
-		x := 0
-		for part := range f.fewParts() {
-			columns := make([][]fewColumn, len(vectors))
-			for i, v := range vectors {
-				columns[i] = f.words.load(f.row(disp), v, part)
-			}
-			for c := range columns[0] {
-				do(fmt.Sprintf("%d%d", vectors[0], x), x, func(q operand.Mem) {
-					f.products(acc, vectors, columns, c, q)
-				})
-				x++
-			}
+		for c := range columns[0] {
+			do(x, func(q operand.Mem) { f.products(acc, columns, c, q) })
+			x++
 		}
 	}
 }
 
-// products adds to the scores of vectors of keys a column times that of q̂.
-func (f *fewScorer) products(acc [][]reg.VecVirtual, vectors []int, columns [][]fewColumn, c int, q operand.Mem) {
-	if f.evex() {
-		for i, v := range vectors {
-			column, q := columns[i][c](), q
-			for i := range acc {
-				f.fmaBroadcast(f.Context, q, column, acc[i][v])
-				q.Disp += 4
-			}
-		}
+// products adds to the scores a column times that of q̂.
+func (f *fewScorer) products(acc [][]reg.VecVirtual, columns [][]fewColumn, c int, q operand.Mem) {
+	column := make([]reg.VecVirtual, len(columns))
+	for v := range columns {
+		column[v] = columns[v][c]()
+	}
+	for i := range acc {
+		f.fmaVectors(q, column, acc[i])
+		q.Disp += 4
+	}
+}
+
+// fmaVectors adds m, a single float32, times the vectors of b to those of acc.
+func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
+	if len(b) == 1 {
+		g.fmaBroadcast(g.Context, m, b[0], acc[0])
 		return
 	}
-	column := make([]reg.VecVirtual, len(vectors))
-	for i := range vectors {
-		column[i] = columns[i][c]()
-	}
-	for query := range acc {
-		x := f.vec()
-		f.VBROADCASTSS(q, x)
-		for i, v := range vectors {
-			f.VFMADD231PS(column[i], x, acc[query][v])
-		}
-		q.Disp += 4
+	x := g.vec()
+	g.VBROADCASTSS(m, x)
+	for v := range b {
+		g.VFMADD231PS(b[v], x, acc[v])
 	}
 }
 
@@ -327,20 +319,20 @@ func (f *fewScorer) products(acc [][]reg.VecVirtual, vectors []int, columns [][]
 // and the first of them left out.
 func (f *fewScorer) rest(acc [][]reg.VecVirtual, name string) {
 	left := f.num("d")
-	f.ANDQ(operand.Imm(uint64(f.words.columns()-1)), left)
+	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.JZ(operand.LabelRef(name + "store"))
 	for i := range f.k {
 		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
 	}
-	f.eachColumn(acc, -4*f.words.n, func(column string, x int, products func(q operand.Mem)) {
+	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
 			return
 		}
-		skip := name + "skip" + column
-		f.CMPQ(left, operand.Imm(uint64(f.words.columns()-x)))
+		skip := fmt.Sprintf("%sskip%d", name, x)
+		f.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
 		f.JL(operand.LabelRef(skip))
-		products(at(f.qx, 0))
-		f.ADDQ(f.w, f.qx)
+		products(at(f.q, 0))
+		f.ADDQ(f.w, f.q)
 		f.Label(skip)
 	})
 	f.Label(name + "store")

@@ -134,18 +134,7 @@ type fewStrip struct {
 
 // line is a cache line's columns.
 func (f *fewValuer) line() fewStrip {
-	return fewStrip{"line", fewKeys, func() []reg.VecVirtual { return f.vectorsOf(lineBytes / f.bytes()) }, f.VMOVUPS,
-		func(p operand.Mem, v, acc []reg.VecVirtual) {
-			if len(v) == 1 {
-				f.fmaBroadcast(f.Context, p, v[0], acc[0])
-				return
-			}
-			x := f.vec()
-			f.VBROADCASTSS(p, x)
-			for i := range v {
-				f.VFMADD231PS(v[i], x, acc[i])
-			}
-		}}
+	return fewStrip{"line", fewKeys, func() []reg.VecVirtual { return f.vectorsOf(lineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
 }
 
 func (f *fewValuer) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }

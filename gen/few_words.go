@@ -11,7 +11,7 @@ import (
 //
 //	bfloat16   the lower half shifted, the upper half without the lower
 //	binary16   words to even and odd halves, then the conversion
-//	int8       byte by byte shifted up and, with its sign, down; converted; times the keys' scales
+//	int8       byte by byte to a float32, see widenByte, times the keys' scales
 //
 // The scales lie side by side, as the keys in the lanes; those of the next group of
 // columns lsc further on. What is needed of them is in memory, in the place of
@@ -23,6 +23,7 @@ type fewWords struct {
 	n       int // words of a row in a step
 
 	aux        operand.Op // binary16: how words are sorted; bfloat16: the upper half
+	bytesOf    []wordByte // int8: those of a word
 	first, at  operand.Mem
 	lsc, group operand.Mem
 	left       operand.Mem
@@ -37,6 +38,7 @@ func (g *gen) newFewWords(e element) *fewWords {
 		w.aux = g.atHand(g.constant(0xffff0000))
 	case int8s:
 		w.n = 4 // are 16 columns
+		w.bytesOf = g.wordBytes(g)
 		scales := g.Param("scales")
 		w.first, w.at, w.left = g.memory(scales.Base()), g.memory(scales.Len()), g.memory(scales.Cap())
 		w.lsc, w.group = g.argument("lsc"), g.argument("group")
@@ -45,8 +47,8 @@ func (g *gen) newFewWords(e element) *fewWords {
 	return w
 }
 
-// columns is their number in a step.
-func (w *fewWords) columns() int { return 4 * w.n >> w.element.shift() }
+// width is the number of columns in a step.
+func (w *fewWords) width() int { return 4 * w.n >> w.element.shift() }
 
 // back goes back, or forward goes on, by a number of keys.
 func (w *fewWords) back(keys reg.GPVirtual) {
@@ -75,7 +77,7 @@ func (w *fewWords) next(name string) {
 	if w.element != int8s {
 		return
 	}
-	w.SUBQ(operand.Imm(uint64(w.columns())), w.left)
+	w.SUBQ(operand.Imm(uint64(w.width())), w.left)
 	w.JNZ(operand.LabelRef(name))
 	lsc := w.GP64()
 	w.MOVQ(w.lsc, lsc)
@@ -88,14 +90,16 @@ func (w *fewWords) next(name string) {
 // called once, in the order of the columns.
 type fewColumn func() reg.VecVirtual
 
-// load loads the columns of a part of a step, of vector v of keys.
-func (w *fewWords) load(row func(i int) operand.Mem, v, part int) (columns []fewColumn) {
-	var words []reg.VecVirtual
+// load loads the words of a part of a step, of vector v of keys.
+func (w *fewWords) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
 	if w.n == w.fewWords() {
-		words = w.keyWords(w.gen, row, v, part)
-	} else {
-		words = w.transpose4(w.keyRows(row, v))
+		return w.keyWords(w.gen, row, v, part)
 	}
+	return w.transpose4(w.keyRows(row, v))
+}
+
+// columns are those of words of vector v of keys.
+func (w *fewWords) columns(words []reg.VecVirtual, v int) (columns []fewColumn) {
 	var scales operand.Op
 	if w.element == int8s {
 		p := w.GP64()
@@ -125,20 +129,32 @@ func (w *fewWords) split(t reg.VecVirtual, scales operand.Op) []fewColumn {
 			return t
 		}}
 	}
-	columns := make([]fewColumn, 4)
-	for b := range columns {
-		columns[b] = func() reg.VecVirtual {
-			x := w.vec()
-			if b < 3 {
-				w.VPSLLD(operand.U8(24-8*b), t, x)
-				w.VPSRAD(operand.Imm(24), x, x)
-			} else {
-				w.VPSRAD(operand.Imm(24), t, x)
-			}
-			w.VCVTDQ2PS(x, x)
+	var columns []fewColumn
+	for _, b := range w.bytesOf {
+		columns = append(columns, func() reg.VecVirtual {
+			x := w.widenByte(w.gen, t, b)
 			w.VMULPS(scales, x, x)
 			return x
-		}
+		})
 	}
 	return columns
+}
+
+// A wordByte is a byte of the words of int8.
+type wordByte struct {
+	number     int        // 0 is the lowest
+	mask, sign operand.Op // AVX-512, the lower two
+}
+
+// shiftByte makes a float32 of byte b of words, which is shifted up and then, with its
+// sign, down. The highest may overwrite them.
+func (g *gen) shiftByte(words reg.VecVirtual, b wordByte) reg.VecVirtual {
+	x := words
+	if b.number < 3 {
+		x = g.vec()
+		g.VPSLLD(operand.U8(24-8*b.number), words, x)
+	}
+	g.VPSRAD(operand.Imm(24), x, x)
+	g.VCVTDQ2PS(x, x)
+	return x
 }

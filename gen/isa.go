@@ -89,6 +89,11 @@ type isa interface {
 	halvesOrder(g *gen) operand.Op
 	widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn
 
+	// wordBytes is what widenByte needs; that returns a byte of words, an int8, as float32,
+	// and may overwrite them if it is the highest.
+	wordBytes(g *gen) []wordByte
+	widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual
+
 	// repeatQuarter loads the 16 bytes at m into every quarter of v.
 	repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)
 
