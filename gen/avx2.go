@@ -145,35 +145,52 @@ func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 }
 
 // keyWords leaves half of the words to the other part, for which it loads the rows once
-// more: two vectors of these and the FMAs' own are all registers.
-func (avx2) keyWords(g *gen, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
-	rows := g.keyRows(row, v)
-	unpack := []func(...operand.Op){g.VUNPCKLPS, g.VUNPCKHPS}[part]
-	unpack(rows[1], rows[0], rows[0])
-	unpack(rows[3], rows[2], rows[2])
-	g.VUNPCKHPD(rows[2], rows[0], rows[1])
-	g.VUNPCKLPD(rows[2], rows[0], rows[0])
+// more: two vectors of these and the FMAs' own are all registers. The halves of binary16 are
+// transposed as such: 4 rows' even halves come before their odd ones in every quarter.
+func (i avx2) keyWords(w *fewWords, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
+	unpack := [][]func(...operand.Op){{w.VUNPCKLPS, w.VUNPCKHPS}, {w.VUNPCKLPD, w.VUNPCKHPD}}
+	if w.element == f16s {
+		unpack = [][]func(...operand.Op){{w.VPUNPCKLWD, w.VPUNPCKHWD}, {w.VPUNPCKLDQ, w.VPUNPCKHDQ}}
+	}
+	load := i.loadQuarters
+	if w.element == f16s || w.element == int8s {
+		load = i.loadHalves
+	}
+	rows := w.vectorsOf(4)
+	for x := range rows {
+		load(w.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
+	}
+	unpack[0][part](rows[1], rows[0], rows[0])
+	unpack[0][part](rows[3], rows[2], rows[2])
+	unpack[1][1](rows[2], rows[0], rows[1])
+	unpack[1][0](rows[2], rows[0], rows[0])
 	return rows[:2]
 }
 
-func (avx2) halvesOrder(g *gen) operand.Op {
-	return g.repeated("halves", 0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a)
+// loadHalves is loadQuarters with a second load and a blend for an insertion, which on Zen 4
+// takes more room from FMAs; an eighth in int8. float32 has no loads to spare for it there, and
+// bfloat16, by llvm-mca, no instructions on Skylake.
+func (avx2) loadHalves(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	high := c.YMM()
+	c.VBROADCASTF128(addr(0), v)
+	c.VBROADCASTF128(addr(1), high)
+	c.VBLENDPS(operand.U8(0xf0), high, v, v)
 }
 
-// widenWords sorts the halves within quarters, the lower ones first, then quarters of
-// 64 bits.
-func (avx2) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []fewColumn {
+func (avx2) halvesOrder(*gen) operand.Op { return nil }
+
+// widenWords sorts the quarters of 64 bits, even halves' first.
+func (avx2) widenWords(c *build.Context, x reg.VecVirtual, _ operand.Op) []fewColumn {
 	return []fewColumn{func() reg.VecVirtual {
-		lower := c.YMM()
-		c.VPSHUFB(order, x, x)
+		even := c.YMM()
 		c.VPERMQ(operand.Imm(0xd8), x, x)
-		c.VCVTPH2PS(x.AsX(), lower)
-		return lower
+		c.VCVTPH2PS(x.AsX(), even)
+		return even
 	}, func() reg.VecVirtual {
-		high, upper := c.XMM(), c.YMM()
+		high, odd := c.XMM(), c.YMM()
 		c.VEXTRACTI128(operand.Imm(1), x, high)
-		c.VCVTPH2PS(high, upper)
-		return upper
+		c.VCVTPH2PS(high, odd)
+		return odd
 	}}
 }
 

@@ -130,20 +130,20 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 // keyWords loads 8 words of two rows into each vector: the fewest loads, which
 // the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
 // rows; the quarters are exchanged with those of the other 8 rows.
-func (avx512) keyWords(g *gen, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
+func (avx512) keyWords(w *fewWords, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
-		rows := g.vectorsOf(4)
+		rows := w.vectorsOf(4)
 		for x := range rows {
-			loadFirst(g.Context, row(16*v+first+x), rows[x], rows[x].AsY())
-			g.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
+			loadFirst(w.Context, row(16*v+first+x), rows[x], rows[x].AsY())
+			w.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
 		}
-		return g.transpose4(rows)
+		return w.transpose4(rows)
 	}
 	low, high := half(0), half(8)
-	columns := g.vectorsOf(8)
+	columns := w.vectorsOf(8)
 	for x := range low {
-		g.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
-		g.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
+		w.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
+		w.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
 	}
 	return columns
 }

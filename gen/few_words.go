@@ -93,7 +93,7 @@ type fewColumn func() reg.VecVirtual
 // load loads the words of a part of a step, of vector v of keys.
 func (w *fewWords) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
 	if w.n == w.fewWords() {
-		return w.keyWords(w.gen, row, v, part)
+		return w.keyWords(w, row, v, part)
 	}
 	return w.transpose4(w.keyRows(row, v))
 }

@@ -82,7 +82,7 @@ type isa interface {
 
 	// keyWords loads part of the fewWords of vector v of 16 rows, those from v·lanes on,
 	// and transposes them: it returns a vector for each word. There are fewParts parts.
-	keyWords(g *gen, row func(i int) operand.Mem, v, part int) []reg.VecVirtual
+	keyWords(w *fewWords, row func(i int) operand.Mem, v, part int) []reg.VecVirtual
 
 	// halvesOrder is what widenWords needs; that widens the lower and the upper halves,
 	// binary16, of 32-bit lanes, each where it is wanted. x is overwritten.
