@@ -20903,27 +20903,28 @@ TEXT ·FewSoftmaxAVX2(SB), NOSPLIT, $0-88
 	MOVQ           s_base+0(FP), AX
 	MOVQ           ld+24(FP), CX
 	SHLQ           $0x02, CX
-	MOVQ           n+32(FP), BX
-	MOVQ           max_base+40(FP), DX
-	VBROADCASTF128 (DX), Y0
+	MOVQ           n+32(FP), DX
+	MOVQ           max_base+40(FP), BX
+	VBROADCASTF128 (BX), Y0
 
 	// z = m, 0 for -Inf.
 	VMOVAPS Y0, Y1
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y0, Y0
 	VANDPS  Y0, Y1, Y1
 	VXORPS  X0, X0, X0
-	LEAQ    (CX)(CX*2), DX
-	SUBQ    $0x04, BX
+	CMPQ    CX, $0x20
+	JNE     rows
+	SUBQ    $0x04, DX
 	JL      rest
 	PCALIGN $0x40
 
 turn:
-	VBROADCASTF128 (AX), Y2
-	VINSERTF128    $0x01, (AX)(CX*1), Y2, Y2
-	VBROADCASTF128 (AX)(CX*2), Y3
-	VINSERTF128    $0x01, (AX)(DX*1), Y3, Y3
-	VSUBPS         Y1, Y2, Y2
-	VSUBPS         Y1, Y3, Y3
+	VMOVUPS  (AX), Y2
+	VBLENDPS $0xf0, 16(AX), Y2, Y2
+	VMOVUPS  64(AX), Y3
+	VBLENDPS $0xf0, 80(AX), Y3, Y3
+	VSUBPS   Y1, Y2, Y2
+	VSUBPS   Y1, Y3, Y3
 
 	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
 	VCVTPS2DQ Y2, Y4
@@ -20952,30 +20953,30 @@ turn:
 	VFMADD213PS const3f800000AVX2<>+0(SB), Y7, Y9
 
 	// Scale by 2^n.
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y8, Y8
-	VANDPS       Y2, Y8, Y8
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y9, Y9
-	VANDPS       Y3, Y9, Y9
-	VMOVUPS      X8, (AX)
-	VADDPS       X8, X0, X0
-	VEXTRACTF128 $0x01, Y8, X2
-	VMOVUPS      X2, (AX)(CX*1)
-	VADDPS       X2, X0, X0
-	VMOVUPS      X9, (AX)(CX*2)
-	VADDPS       X9, X0, X0
-	VEXTRACTF128 $0x01, Y9, X2
-	VMOVUPS      X2, (AX)(DX*1)
-	VADDPS       X2, X0, X0
-	LEAQ         (AX)(CX*4), AX
-	SUBQ         $0x04, BX
-	JGE          turn
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y8, Y8
+	VANDPS  Y2, Y8, Y8
+	VPSLLD  $0x17, Y5, Y5
+	VPADDD  Y5, Y9, Y9
+	VANDPS  Y3, Y9, Y9
+	VMOVUPS Y8, (AX)
+	VMOVUPS Y8, 16(AX)
+	VADDPS  X8, X0, X0
+	VADDPS  32(AX), X0, X0
+	VMOVUPS Y9, 64(AX)
+	VMOVUPS Y9, 80(AX)
+	VADDPS  X9, X0, X0
+	VADDPS  96(AX), X0, X0
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x04, DX
+	JGE     turn
 
-	// What is left, row by row.
 rest:
-	ADDQ $0x04, BX
-	JZ   done
+	ADDQ $0x04, DX
+
+rows:
+	TESTQ DX, DX
+	JZ    done
 
 row:
 	VMOVUPS (AX), X2
@@ -21003,7 +21004,7 @@ row:
 	VMOVUPS X5, (AX)
 	VADDPS  X5, X0, X0
 	ADDQ    CX, AX
-	DECQ    BX
+	DECQ    DX
 	JNZ     row
 
 done:

@@ -179,7 +179,7 @@ func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc i
 //go:noescape
 func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// FewSoftmaxAVX512 is the softmax for rows of 4 lanes; len(max) is 4.
+// FewSoftmaxAVX512 is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row.
 //
 //go:noescape
 func FewSoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)

@@ -51246,9 +51246,9 @@ TEXT ·FewSoftmaxAVX512(SB), NOSPLIT, $0-88
 	MOVQ            s_base+0(FP), AX
 	MOVQ            ld+24(FP), CX
 	SHLQ            $0x02, CX
-	MOVQ            n+32(FP), BX
-	MOVQ            max_base+40(FP), DX
-	VBROADCASTF32X4 (DX), Z0
+	MOVQ            n+32(FP), DX
+	MOVQ            max_base+40(FP), BX
+	VBROADCASTF32X4 (BX), Z0
 
 	// z = m, 0 for -Inf.
 	VMOVAPS   Z0, Z1
@@ -51263,20 +51263,21 @@ TEXT ·FewSoftmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS   const3aaf8418AVX512<>+0(SB), Z7
 	VMOVUPS   const3920b5aeAVX512<>+0(SB), Z8
 	VMOVUPS   constc2fc0000AVX512<>+0(SB), Z9
-	LEAQ      (CX)(CX*2), DX
-	SUBQ      $0x04, BX
+	MOVL      $0x0000f0f0, BX
+	KMOVW     BX, K1
+	CMPQ      CX, $0x20
+	JNE       rows
+	SUBQ      $0x04, DX
 	JL        rest
 	PCALIGN   $0x40
 
 turn:
-	VMOVUPS      (AX), X10
-	VINSERTF32X4 $0x01, (AX)(CX*1), Z10, Z10
-	VINSERTF32X4 $0x02, (AX)(CX*2), Z10, Z10
-	VINSERTF32X4 $0x03, (AX)(DX*1), Z10, Z10
-	VSUBPS       Z1, Z10, Z10
+	VMOVUPS   (AX), Z10
+	VBLENDMPS 48(AX), Z10, K1, Z10
+	VSUBPS    Z1, Z10, Z10
 
 	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
-	VCMPPS      $0x15, Z9, Z10, K1
+	VCMPPS      $0x15, Z9, Z10, K2
 	VRNDSCALEPS $0x00, Z10, Z11
 	VSUBPS      Z11, Z10, Z10
 
@@ -51290,26 +51291,23 @@ turn:
 	VFMADD213PS Z2, Z10, Z12
 
 	// Scale by 2^n.
-	VSCALEFPS.Z   Z11, Z12, K1, Z12
-	VMOVUPS       X12, (AX)
-	VADDPS        X12, X0, X0
-	VEXTRACTF32X4 $0x01, Z12, X10
-	VMOVUPS       X10, (AX)(CX*1)
-	VADDPS        X10, X0, X0
-	VEXTRACTF32X4 $0x02, Z12, X10
-	VMOVUPS       X10, (AX)(CX*2)
-	VADDPS        X10, X0, X0
-	VEXTRACTF32X4 $0x03, Z12, X10
-	VMOVUPS       X10, (AX)(DX*1)
-	VADDPS        X10, X0, X0
-	LEAQ          (AX)(CX*4), AX
-	SUBQ          $0x04, BX
-	JGE           turn
+	VSCALEFPS.Z Z11, Z12, K2, Z12
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     Z12, 48(AX)
+	VADDPS      X12, X0, X0
+	VADDPS      32(AX), X0, X0
+	VADDPS      64(AX), X0, X0
+	VADDPS      96(AX), X0, X0
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x04, DX
+	JGE         turn
 
-	// What is left, row by row.
 rest:
-	ADDQ $0x04, BX
-	JZ   done
+	ADDQ $0x04, DX
+
+rows:
+	TESTQ DX, DX
+	JZ    done
 
 row:
 	VMOVUPS (AX), X10
@@ -51334,7 +51332,7 @@ row:
 	VMOVUPS     X12, (AX)
 	VADDPS      X12, X0, X0
 	ADDQ        CX, AX
-	DECQ        BX
+	DECQ        DX
 	JNZ         row
 
 done:

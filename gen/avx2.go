@@ -210,6 +210,12 @@ func (avx2) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.V
 	c.VINSERTF128(operand.Imm(uint64(quarter)), x, v, v)
 }
 
+func (avx2) oddQuarters(*build.Context) operand.Op { return operand.U8(0xf0) }
+
+func (avx2) mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op) {
+	c.VBLENDPS(odd, m, v, v)
+}
+
 func (avx2) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
 	low, high := c.YMM(), c.YMM()
 	c.VPERM2F128(operand.Imm(0x20), v[1], v[0], low)

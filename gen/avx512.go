@@ -206,6 +206,17 @@ func (avx512) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg
 
 // transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
 // and then the even or the odd ones of these.
+func (avx512) oddQuarters(c *build.Context) operand.Op {
+	bits, k := c.GP32(), c.K()
+	c.MOVL(operand.U32(0xf0f0), bits)
+	c.KMOVW(bits, k)
+	return k
+}
+
+func (avx512) mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op) {
+	c.VBLENDMPS(m, v, odd, v)
+}
+
 func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
 	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
 		z := c.ZMM()

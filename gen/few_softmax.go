@@ -5,84 +5,94 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// fewLanes is the number of queries that fewSoftmax is for: a quarter of a vector, or
-// half of one.
-const fewLanes = 4
-
-// fewSoftmax is softmax for 4 lanes, with a row in every quarter of a vector: 4 rows
-// a turn, for which exp2 is computed once, or twice side by side. The quarters are added to
-// the sums one after the other:
+// fewSoftmax is softmax for the first 4 lanes, with a row in every quarter (or half) of a
+// vector: 4 rows a turn, for which exp2 is computed once, or twice side by side. In a panel of 8
+// lanes this takes no shuffles, of which there would be 6 a turn: what is loaded from the second
+// half of the rows, 16 bytes early, has its rows where the first half has idle lanes. The
+// weights are stored to the same two places, whole vectors, first half first: all that they
+// spoil is idle lanes, and none of those behind the last row.
 //
-//	s[j..j+3][4] ──► x     p = exp2(x - m)     sum += p's quarter 0, 1, 2, 3     p ──► s
+//	row 0  0000 ....              first half      0000 .... 1111 ....
+//	row 1  1111 ....  ──► load    second, early   .... 2222 .... 3333    merged  0000 2222 1111 3333
+//	row 2  2222 ....
+//	row 3  3333 ....
 //
-// These additions are one chain, as the contract has them, and the rest of a turn does
-// not wait for it: the processor works on the next ones meanwhile.
+// The weights are added to the sums row by row, one chain as the contract has it. All else does
+// not wait for it: the processor works on the next turns meanwhile. What is left of the rows, and
+// rows of other panels, are done one by one.
+//
+// Predicted for Zen 4: 12 cycles a turn, which the chain takes; exp2 keeps the units busy for 10 of
+// them, with AVX2 for 8. Measured: 16 with AVX-512, 21 with AVX2, where exp2's own latency is not
+// all hidden. softmax, for 8 lanes, takes 34 for these rows.
 //
 // Vector registers: maximum, sum, x, n, r and p, of AVX2 two of each of the latter, and
 // with 32 registers the 8 constants of exp2.
 func (g *gen) fewSoftmax() {
 	g.function(fewSoftmaxFunction)
-	f := &fewSoftmaxer{gen: g, s: g.slice("s"), ld: g.stride("ld"), ld3: g.GP64(), sum: g.XMM()}
-	left, m := g.num("n"), g.vec()
+	f := &fewSoftmaxer{gen: g, s: g.slice("s"), sum: g.XMM()}
+	ld, left, m := g.stride("ld"), g.num("n"), g.vec()
 	g.repeatQuarter(g.Context, at(g.slice("max"), 0), m)
 	f.z = g.finiteMax(m)
 	g.VXORPS(f.sum, f.sum, f.sum)
-	f.ops = g.exp2Operands()
-	g.LEAQ(indexed(f.ld, f.ld, 2), f.ld3)
+	f.ops, f.odd = g.exp2Operands(), g.oddQuarters(g.Context)
+	g.CMPQ(ld, operand.Imm(fewSoftmaxRow))
+	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)
 	g.JL(operand.LabelRef("rest"))
 	g.align()
 	g.Label("turn")
 	f.turn()
-	g.LEAQ(indexed(f.s, f.ld, 4), f.s)
 	g.SUBQ(operand.Imm(4), left)
 	g.JGE(operand.LabelRef("turn"))
-	g.Comment("What is left, row by row.")
 	g.Label("rest")
 	g.ADDQ(operand.Imm(4), left)
-	g.JZ(operand.LabelRef("done"))
-	g.Label("row")
-	f.single()
-	g.ADDQ(f.ld, f.s)
-	g.DECQ(left)
-	g.JNZ(operand.LabelRef("row"))
-	g.Label("done")
+	g.Label("rows")
+	g.eachFewRow(left, f.single, func() { g.ADDQ(ld, f.s) })
 	g.VMOVUPS(f.sum, at(g.slice("sum"), 0))
 	g.ret()
 }
 
+// fewSoftmaxRow is the size of a row of a panel of 8 lanes.
+const fewSoftmaxRow = 8 * 4
+
 type fewSoftmaxer struct {
 	*gen
-	s, ld, ld3 reg.GPVirtual // of the turn, the strides in bytes
-	z          reg.VecVirtual
-	sum        reg.VecVirtual
-	ops        []operand.Op
+	s   reg.GPVirtual
+	z   reg.VecVirtual // maximum
+	sum reg.VecVirtual
+	ops []operand.Op // of exp2
+	odd operand.Op
 }
 
-// turn does 4 rows.
+// turn does 4 rows and goes to the next ones.
 func (f *fewSoftmaxer) turn() {
-	quarters := f.lanes() / fewLanes
-	xs := f.vectorsOf(4 / quarters)
-	for v := range xs {
-		f.loadQuarters(f.Context, xs[v], func(q int) operand.Mem { return f.row(v*quarters + q) })
+	size := f.bytes()
+	xs := f.vectorsOf(4 * fewSoftmaxRow / (2 * size))
+	halves := func(v int) (first, second operand.Mem) { return at(f.s, 2*size*v), at(f.s, 2*size*v+size-16) }
+	for v, x := range xs {
+		first, second := halves(v)
+		f.VMOVUPS(first, x)
+		f.mergeQuarters(f.Context, x, second, f.odd)
 	}
-	for i, p := range f.weights(xs) {
-		for q := range quarters {
-			f.finish(f.quarter(f.Context, p, q), f.row(i*quarters+q))
+	for v, p := range f.weights(xs) {
+		first, second := halves(v)
+		f.VMOVUPS(p, first)
+		f.VMOVUPS(p, second)
+		f.VADDPS(p.AsX(), f.sum, f.sum)
+		for row := fewSoftmaxRow; row < 2*size; row += fewSoftmaxRow {
+			f.VADDPS(at(f.s, 2*size*v+row), f.sum, f.sum)
 		}
 	}
+	f.advance(4*fewSoftmaxRow, f.s)
 }
 
 // single does one row, with zeros in the other quarters.
 func (f *fewSoftmaxer) single() {
 	x := f.vec()
-	loadFirst(f.Context, f.row(0), x, x.AsX())
-	f.finish(f.weights([]reg.VecVirtual{x})[0].AsX(), f.row(0))
-}
-
-// row is the memory of row i of the turn.
-func (f *fewSoftmaxer) row(i int) operand.Mem {
-	return [...]operand.Mem{at(f.s, 0), indexed(f.s, f.ld, 1), indexed(f.s, f.ld, 2), indexed(f.s, f.ld3, 1)}[i]
+	loadFirst(f.Context, at(f.s, 0), x, x.AsX())
+	p := f.weights([]reg.VecVirtual{x})[0].AsX()
+	f.VMOVUPS(p, at(f.s, 0))
+	f.VADDPS(p, f.sum, f.sum)
 }
 
 // weights are those of scores, which are overwritten.
@@ -91,10 +101,4 @@ func (f *fewSoftmaxer) weights(xs []reg.VecVirtual) []reg.VecVirtual {
 		f.VSUBPS(f.z, x, x)
 	}
 	return f.exp2(f.ops, xs)
-}
-
-// finish stores a row's weights and adds them to the sums.
-func (f *fewSoftmaxer) finish(p reg.Register, row operand.Mem) {
-	f.VMOVUPS(p, row)
-	f.VADDPS(p, f.sum, f.sum)
 }

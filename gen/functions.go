@@ -106,7 +106,7 @@ var (
 	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
 	fewSoftmaxFunction = function{"FewSoftmax", "(s []float32, ld, n int, max, sum []float32)",
-		"is the softmax for rows of 4 lanes; len(max) is 4."}
+		"is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row."}
 	fewFoldFunction = function{"FewFold", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",
 		"folds n rows of part into those of o: fma(part, beta, o·alpha)."}
 	fewUnpackFunction = function{"FewUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",

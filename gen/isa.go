@@ -100,6 +100,11 @@ type isa interface {
 	// insertQuarter replaces one 128-bit quarter (or half) of v by x.
 	insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual)
 
+	// mergeQuarters replaces the odd 128-bit quarters (or the upper half) of v by those of
+	// m. odd is what oddQuarters returns.
+	oddQuarters(c *build.Context) (odd operand.Op)
+	mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op)
+
 	// transposeQuarters returns vectors of which number i has quarter (or half) i
 	// of each of v, as many as a vector has quarters.
 	transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual

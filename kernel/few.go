@@ -49,8 +49,8 @@ type fewKernels struct {
 	fewScoresInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int)
 	fewValuesInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8, far int)
 
-	// fewSoftmax is softmax for rows of fewLanes lanes alone, the first ones of a panel:
-	// len(max) and len(sum) are fewLanes. What is behind them, up to ld, stays.
+	// fewSoftmax is softmax for the first lanes of a panel alone: len(max) and len(sum) are
+	// fewLanes. What lies between them and the next row may hold anything afterwards.
 	fewSoftmax func(s []float32, ld, n int, max, sum []float32)
 
 	// fewFold folds the output of a block into the running one:

@@ -129,8 +129,7 @@ func (w *workspace) softmax(j *job, p *panel) {
 }
 
 // softmax turns n rows of scores into weights, where few queries leave lanes idle in the
-// lanes alone that they need: the scores and sums of the others stay, and nobody reads what
-// comes of them.
+// lanes alone that they need: what the others hold then, and their sums, nobody heeds.
 func (p *panel) softmax(n int, max, sum []float32) {
 	if p.few && p.n <= fewLanes {
 		p.kern.fewSoftmax(p.s, p.kern.lanes, n, max[:fewLanes], sum[:fewLanes])

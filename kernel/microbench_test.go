@@ -43,11 +43,14 @@ func microBenchmarks(w int) (list []microBenchmark) {
 	}
 	list = append(list, benchTile("tileMax", w, 256, 64, rowsTight), benchTile("tileFold", w, 64, 256, columnsTight))
 	list = append(list, benchAdditive(1), benchAdditive(2), benchSoftcap(w), benchMask(w), benchAlibi(w), benchBias(w, w), benchBias(w, 1), benchHide(w, w), benchHide(w, 1))
-	list = append(list, benchSoftmax(w), benchFewSoftmax(w), benchDropout(w), benchFold(w))
+	list = append(list, benchSoftmax(w), benchDropout(w), benchFold(w))
 	for _, d := range []int{64, 128} {
 		for _, n := range []int{w, 1} {
 			list = append(list, benchPack(w, n, d), benchUnpack(w, n, d))
 		}
+	}
+	if w <= 8 {
+		list = append(list, benchFewSoftmax(w))
 	}
 	list = append(list, benchFew(w)...)
 	list = append(list, benchConverters()...)
@@ -160,7 +163,7 @@ func benchSoftmax(w int) microBenchmark {
 	}}
 }
 
-// benchFewSoftmax does the same in 4 lanes of w.
+// benchFewSoftmax does the same in the first lanes of a panel, 8 wide as a rule.
 func benchFewSoftmax(w int) microBenchmark {
 	s, top, sum := random(blockKeys*w), filled(fewLanes, 2), make([]float32, fewLanes)
 	return microBenchmark{"fewSoftmax", "n=256", 0, blockKeys * fewLanes, func(p *panelKernels) {

@@ -156,8 +156,8 @@ func (c fewValuesCase) output(a *arena, r *rng) []float32 {
 	return o
 }
 
-// A fewSoftmaxCase is a call of fewSoftmax: the lanes behind the first ones are a gap, and the
-// last row ends without it.
+// A fewSoftmaxCase is a call of fewSoftmax: the lanes behind the first ones are a gap, which
+// the last row ends without.
 type fewSoftmaxCase struct{ softmaxCase }
 
 func fewSoftmaxCases(w int) (list []microCase) {
@@ -170,7 +170,14 @@ func fewSoftmaxCases(w int) (list []microCase) {
 func (c fewSoftmaxCase) call(a *arena, r *rng, w int) func(p *panelKernels) {
 	c.gap += w - fewLanes
 	s, top, sum := c.arguments(a, r, fewLanes)
-	return func(p *panelKernels) { p.fewSoftmax(s, fewLanes+c.gap, c.n, top, sum) }
+	return func(p *panelKernels) {
+		p.fewSoftmax(s, fewLanes+c.gap, c.n, top, sum)
+		for i := range s {
+			if i%(fewLanes+c.gap) >= fewLanes {
+				s[i] = canary // whatever it is
+			}
+		}
+	}
 }
 
 // A fewRowsCase is a call of fewFold or fewUnpack.
@@ -313,12 +320,12 @@ var fewMutants = []mutant{
 			f(s, ld, n, []float32{max[0], max[1], max[3], max[3]}, sum)
 		}
 	}},
-	{"fewSoftmax", "the lanes behind the first 4 are written to", func(p *panelKernels) {
+	{"fewSoftmax", "the idle lanes of the last row are written to", func(p *panelKernels) {
 		f := p.fewSoftmax
 		p.fewSoftmax = func(s []float32, ld, n int, max, sum []float32) {
 			f(s, ld, n, max, sum)
-			if n > 1 {
-				s[fewLanes] = fallback.Exp2(s[fewLanes] - max[0])
+			if n%4 == 0 && n > 0 {
+				*beside(s, len(s)) = 0
 			}
 		}
 	}},
