@@ -35,8 +35,10 @@ const (
 	// polls is how often a helper looks for an errand before it yields its processor.
 	polls = 50
 
-	// crowded is how long a helper that yields is away if others want its processor.
-	crowded = 20 * time.Microsecond
+	// away is how long a helper that yields is away if others want its processor. It is
+	// no use to wake one for some time then.
+	away    = 20 * time.Microsecond
+	respite = 10 * time.Millisecond
 )
 
 // helpers are those that wait for an errand, or sleep.
@@ -108,11 +110,11 @@ func (h *helper) next() *errand {
 		runtime.Gosched()
 		last := now
 		now = time.Since(begin)
-		away := now-last > crowded
-		if (away || now > linger || ready.Load() >= int64(runtime.NumCPU())) && h.errand.CompareAndSwap(nil, &asleep) {
+		crowd := now-last > away
+		if (crowd || now > linger || ready.Load() >= int64(runtime.NumCPU())) && h.errand.CompareAndSwap(nil, &asleep) {
 			ready.Add(-1)
-			if away {
-				calls.crowd()
+			if crowd {
+				smallCalls.crowd(respite)
 			}
 			return nil
 		}

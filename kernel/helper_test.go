@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestCrew has calls of all sizes done by crews at once: each task is done once, by no more
@@ -64,8 +65,8 @@ func TestTeam(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		return // a helper would only be in the way
 	}
-	calls.until.Store(0)
 	for range 1000 {
+		smallCalls.until.Store(0)
 		if team(2, 1, 2) == 2 {
 			return
 		}
@@ -73,18 +74,24 @@ func TestTeam(t *testing.T) {
 	t.Error("frequent calls have woken no helper")
 }
 
-// TestRhythm: what happens twice in a moment is frequent, but not after a crowd.
+// TestRhythm: what happens twice in a moment is frequent, and a crowd is over some time.
 func TestRhythm(t *testing.T) {
 	var r rhythm
 	r.last.Store(-2 * int64(linger))
+	frequent := false
 	for range 1000 {
-		if r.frequent() {
-			r.crowd()
-			if r.frequent() {
-				t.Error("frequent in a crowd")
-			}
-			return
-		}
+		frequent = frequent || r.frequent()
 	}
-	t.Error("never frequent")
+	if !frequent {
+		t.Error("1000 times at once are not frequent")
+	}
+	if r.crowded() {
+		t.Error("a crowd from the start")
+	}
+	if r.crowd(time.Hour); !r.crowded() {
+		t.Error("no crowd after one")
+	}
+	if r.crowd(-1); r.crowded() {
+		t.Error("a crowd for ever")
+	}
 }

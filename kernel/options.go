@@ -84,6 +84,9 @@ type Options struct {
 	// Goroutines that have helped stay awake for 100 µs after the call, for calls that
 	// follow: waking one can take as long. They yield to all others, end at once
 	// where these need the processors, and hold nothing of what the call was given.
+	// Calls of 10 µs and more that follow each other without a pause are shared with
+	// them, too. On processors that other programs use all the time, a call waits for the one of its
+	// goroutines that gets least of them: there fewer threads are faster.
 	Threads int
 
 	// Run, if not nil, is the program's own parallel-for, used instead of our

@@ -5,17 +5,21 @@ import (
 	"time"
 )
 
+// readyGain is how much less work is worth a helper that is awake.
+const readyGain = 8
+
 // team returns how many threads, of at most so many, a call is worth: alone is what it is
 // worth if helpers have to be woken, together if they are awake. One is woken for the calls to
-// come, if calls like this follow each other without a pause.
+// come, if calls like this follow each other without a pause. Where the processors are
+// wanted by others, small calls had better be made alone.
 func team(threads int, alone, together float64) int {
 	n := max(1, int(min(alone, float64(threads))))
 	m := int(min(together, float64(threads)))
-	if m <= n {
+	if m <= n || smallCalls.crowded() {
 		return n
 	}
 	awake := int(ready.Load())
-	if awake < m-1 && calls.frequent() {
+	if awake < m-1 && smallCalls.frequent() {
 		rouse()
 	}
 	return max(n, min(m, 1+awake))
@@ -31,29 +35,25 @@ func rouse() {
 	}
 }
 
-// calls is what is known of the calls that several threads do only if they are awake.
-var calls rhythm
+// smallCalls is what is known of the calls that several threads make only if they are awake.
+var smallCalls rhythm
 
-// A rhythm tells whether something happens again and again.
+// A rhythm tells whether calls follow each other, and whether there is a place for helpers.
 type rhythm struct {
-	last  atomic.Int64 // time, from start on
-	until atomic.Int64 // then it does not count
+	last  atomic.Int64 // call, in time since start
+	until atomic.Int64 // there is none
 }
-
-// readyGain is how much less work is worth a helper that is awake.
-const readyGain = 16
-
-// respite is how long no helper is woken after one had to leave.
-const respite = 10 * time.Millisecond
 
 var start = time.Now()
 
-// frequent tells whether it was asked a moment ago.
+// frequent tells, at a call, whether the one before was a moment ago.
 func (r *rhythm) frequent() bool {
 	now := int64(time.Since(start))
-	last := r.last.Swap(now)
-	return now-last < int64(linger) && now > r.until.Load()
+	return now-r.last.Swap(now) < int64(linger)
 }
 
-// crowd says that others want the processors.
-func (r *rhythm) crowd() { r.until.Store(int64(time.Since(start) + respite)) }
+// crowd says that others want the processors, and for how long that is to be believed.
+func (r *rhythm) crowd(d time.Duration) { r.until.Store(int64(time.Since(start) + d)) }
+
+// crowded tells whether that has been said.
+func (r *rhythm) crowded() bool { return int64(time.Since(start)) < r.until.Load() }
