@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -24,52 +25,71 @@ func reportUneven(ctx context.Context, c *config, out io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(out, "\nBatches of %d sequences, ragged, with lengths in proportion to %v,\n", len(unevenLengths), unevenLengths)
-	fmt.Fprintf(out, "%d query heads on %d, float32: the time on one thread, and how many times faster it is on %d:\n", unevenHeads*decodeGroup, unevenHeads, threads)
+	fmt.Fprintf(out, "%d query heads on %d: the time on one thread, and how many times faster it is on %d:\n", unevenHeads*decodeGroup, unevenHeads, threads)
 	fmt.Fprintf(out, "in calls that follow each other; beside that, how many times faster so many threads read as much memory.\n\n")
-	rows := []string{fmt.Sprintf("cache\t    MB\ttier\tone thread\ton %d\treading", threads)}
+	rows := []string{fmt.Sprintf("cache\t    MB\ttype\ttier\tone thread\ton %d\treading", threads)}
 	_, l3 := cacheSizes()
 	for _, p := range []struct {
 		name  string
 		bytes int
 	}{{"L3", l3 / 4}, {"DRAM", min(max(4*l3, 256<<20), 1<<30)}} {
-		d, data := newUneven(p.bytes)
-		read := reader{read: widestRead(), data: data}
+		read := reader{read: widestRead(), data: cheapNumbers(p.bytes / 4)}
 		gain := read.gain(threads)
-		for _, tier := range c.decodeTiers() {
-			if ctx.Err() != nil {
-				return interrupted(ctx)
+		for _, t := range unevenTypes {
+			d := newUneven(p.bytes, t)
+			for _, tier := range c.decodeTiers() {
+				if ctx.Err() != nil {
+					return interrupted(ctx)
+				}
+				one, own, err := d.gain(tier, threads)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%s\t%10s\t%6.2f×\t%6.2f×", p.name, float64(p.bytes)/1e6, t.name, tier, duration(1e9*one), own, gain))
 			}
-			one, own, err := d.gain(tier, threads)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%10s\t%6.2f×\t%6.2f×", p.name, 8*float64(len(data))/1e6, tier, duration(1e9*one), own, gain))
 		}
 	}
 	table(out, rows...)
 	return nil
 }
 
-// newUneven makes a batch whose keys and values take so many bytes, and returns its keys'
-// memory too.
-func newUneven(bytes int) (*decoder, []float32) {
+// An unevenType is an element type of such a batch.
+type unevenType struct {
+	name   string
+	bytes  int // of an element
+	ragged func(x []float32, starts []int) kernel.Tensor
+}
+
+// unevenTypes are one that is limited by reading and one that is limited by arithmetic.
+var unevenTypes = []unevenType{
+	{"float32", 4, func(x []float32, starts []int) kernel.Tensor {
+		return kernel.Ragged(x, starts, unevenHeads, decodeSize)
+	}},
+	{"float16", 2, func(x []float32, starts []int) kernel.Tensor {
+		halves := hugepages.Make[kernel.F16](len(x))
+		copy(halves, converted(x, kernel.ToF16))
+		return kernel.Ragged(halves, starts, unevenHeads, decodeSize)
+	}},
+}
+
+// newUneven makes a batch whose keys and values take so many bytes.
+func newUneven(bytes int, t unevenType) *decoder {
 	sum := 0
 	for _, n := range unevenLengths {
 		sum += n
 	}
-	starts, tokens := []int{0}, float64(bytes/(2*4*unevenHeads*decodeSize))
+	starts, tokens := []int{0}, float64(bytes/(2*t.bytes*unevenHeads*decodeSize))
 	for _, n := range unevenLengths {
 		starts = append(starts, starts[len(starts)-1]+max(1, int(tokens*float64(n)/float64(sum))))
 	}
 	batch, heads := len(unevenLengths), unevenHeads*decodeGroup
-	n := starts[batch] * unevenHeads * decodeSize
-	k := cheapNumbers(n)
+	numbers := func() []float32 { return cheapNumbers(starts[batch] * unevenHeads * decodeSize) }
 	return &decoder{
 		q:   kernel.BHLD(normals(batch*heads*decodeSize), batch, heads, 1, decodeSize),
 		out: kernel.BHLD(make([]float32, batch*heads*decodeSize), batch, heads, 1, decodeSize),
-		k:   []kernel.Tensor{kernel.Ragged(k, starts, unevenHeads, decodeSize)},
-		v:   []kernel.Tensor{kernel.Ragged(cheapNumbers(n), starts, unevenHeads, decodeSize)},
-	}, k
+		k:   []kernel.Tensor{t.ragged(numbers(), starts)},
+		v:   []kernel.Tensor{t.ragged(numbers(), starts)},
+	}
 }
 
 // gain returns the time of a call on one thread, and how many times faster it is on several.
