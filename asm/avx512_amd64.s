@@ -35574,60 +35574,16 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS       Z1, Z1, Z1
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
-	VMOVUPS      (DI), Y2
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
-	VMOVUPS      (R8), Y3
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
-	VMOVUPS      (R9), Y4
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
-	VMOVUPS      (R10), Y5
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z2
-	VUNPCKLPS    Z5, Z4, Z3
-	VUNPCKHPS    Z5, Z4, Z4
-	VUNPCKLPD    Z3, Z6, Z5
-	VUNPCKHPD    Z3, Z6, Z3
-	VUNPCKLPD    Z4, Z2, Z6
-	VUNPCKHPD    Z4, Z2, Z2
-	VMOVUPS      (DI)(AX*2), Y4
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
-	VMOVUPS      (R8)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
-	VMOVUPS      (R9)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
-	VMOVUPS      (R10)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS  Z7, Z4, Z10
-	VUNPCKHPS  Z7, Z4, Z4
-	VUNPCKLPS  Z9, Z8, Z7
-	VUNPCKHPS  Z9, Z8, Z8
-	VUNPCKLPD  Z7, Z10, Z9
-	VUNPCKHPD  Z7, Z10, Z7
-	VUNPCKLPD  Z8, Z4, Z10
-	VUNPCKHPD  Z8, Z4, Z4
-	VSHUFF32X4 $0x88, Z9, Z5, Z8
-	VSHUFF32X4 $0xdd, Z9, Z5, Z9
-	VSHUFF32X4 $0x88, Z7, Z3, Z5
-	VSHUFF32X4 $0xdd, Z7, Z3, Z7
-	VSHUFF32X4 $0x88, Z10, Z6, Z3
-	VSHUFF32X4 $0xdd, Z10, Z6, Z10
-	VSHUFF32X4 $0x88, Z4, Z2, Z6
-	VSHUFF32X4 $0xdd, Z4, Z2, Z2
-	PCALIGN    $0x40
+	VXORPS  Z1, Z1, Z1
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
 
 group1step:
 	PREFETCHT0 (CX)
@@ -35674,143 +35630,96 @@ group1ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead6:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VPSLLD           $0x10, Z8, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VANDPS           Z0, Z8, Z8
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z5, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VANDPS           Z0, Z5, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z3, Z4
+	VFMADD231PS.BCST (R14), Z4, Z1
+	VANDPS           Z0, Z3, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z6, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VANDPS           Z0, Z6, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z9, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VANDPS           Z0, Z9, Z9
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z7, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VANDPS           Z0, Z7, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z10, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VANDPS           Z0, Z10, Z10
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
+	LEAQ             (R14)(SI*2), R14
+	VPSLLD           $0x10, Z2, Z3
+	VFMADD231PS.BCST (R14), Z3, Z1
+	VANDPS           Z0, Z2, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
 	ADDQ             $0x20, DI
 	ADDQ             $0x20, R8
 	ADDQ             $0x20, R9
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
-	JE               group1last
-	VPSLLD           $0x10, Z8, Z12
-	VMOVUPS          (DI), Y4
-	VANDPS           Z0, Z8, Z8
-	VINSERTF64X4     $0x01, (DI)(AX*1), Z4, Z4
-	VMOVUPS          (R8), Y11
-	VFMADD231PS.BCST (R14), Z12, Z1
-	VINSERTF64X4     $0x01, (R8)(AX*1), Z11, Z11
-	VPSLLD           $0x10, Z5, Z13
-	VMOVUPS          (R9), Y12
-	VINSERTF64X4     $0x01, (R9)(AX*1), Z12, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	VMOVUPS          (R10), Y8
-	LEAQ             (R14)(SI*2), R14
-	VINSERTF64X4     $0x01, (R10)(AX*1), Z8, Z8
-	VUNPCKLPS        Z11, Z4, Z14
-	VANDPS           Z0, Z5, Z5
-	VUNPCKHPS        Z11, Z4, Z4
-	VFMADD231PS.BCST (R14), Z13, Z1
-	VUNPCKLPS        Z8, Z12, Z11
-	VUNPCKHPS        Z8, Z12, Z8
-	VPSLLD           $0x10, Z3, Z13
-	VUNPCKLPD        Z11, Z14, Z12
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	VUNPCKHPD        Z11, Z14, Z5
-	VUNPCKLPD        Z8, Z4, Z11
-	LEAQ             (R14)(SI*2), R14
-	VUNPCKHPD        Z8, Z4, Z4
-	VANDPS           Z0, Z3, Z3
-	VMOVUPS          (DI)(AX*2), Y8
-	VINSERTF64X4     $0x01, (DI)(R11*1), Z8, Z8
-	VFMADD231PS.BCST (R14), Z13, Z1
-	VMOVUPS          (R8)(AX*2), Y13
-	VPSLLD           $0x10, Z6, Z15
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z13, Z13
-	VMOVUPS          (R9)(AX*2), Y14
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
-	LEAQ             (R14)(SI*2), R14
-	VMOVUPS          (R10)(AX*2), Y3
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z3, Z3
-	VANDPS           Z0, Z6, Z6
-	VUNPCKLPS        Z13, Z8, Z16
-	VFMADD231PS.BCST (R14), Z15, Z1
-	VUNPCKHPS        Z13, Z8, Z8
-	VUNPCKLPS        Z3, Z14, Z13
-	VPSLLD           $0x10, Z9, Z15
-	VUNPCKHPS        Z3, Z14, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	VUNPCKLPD        Z13, Z16, Z6
-	VUNPCKHPD        Z13, Z16, Z13
-	LEAQ             (R14)(SI*2), R14
-	VUNPCKLPD        Z3, Z8, Z14
-	VANDPS           Z0, Z9, Z9
-	VUNPCKHPD        Z3, Z8, Z3
-	VSHUFF32X4       $0x88, Z6, Z12, Z8
-	VFMADD231PS.BCST (R14), Z15, Z1
-	VSHUFF32X4       $0xdd, Z6, Z12, Z12
-	VPSLLD           $0x10, Z7, Z15
-	VSHUFF32X4       $0x88, Z13, Z5, Z6
-	VSHUFF32X4       $0xdd, Z13, Z5, Z13
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	VSHUFF32X4       $0x88, Z14, Z11, Z9
-	LEAQ             (R14)(SI*2), R14
-	VSHUFF32X4       $0xdd, Z14, Z11, Z14
-	VSHUFF32X4       $0x88, Z3, Z4, Z11
-	VANDPS           Z0, Z7, Z7
-	VSHUFF32X4       $0xdd, Z3, Z4, Z4
-	VFMADD231PS.BCST (R14), Z15, Z1
-	VPSLLD           $0x10, Z10, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z2, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z2, Z2
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
-	LEAQ             (R14)(SI*2), R14
-	VMOVAPS          Z8, Z8
-	VMOVAPS          Z6, Z5
-	VMOVAPS          Z9, Z3
-	VMOVAPS          Z11, Z6
-	VMOVAPS          Z12, Z9
-	VMOVAPS          Z13, Z7
-	VMOVAPS          Z14, Z10
-	VMOVAPS          Z4, Z2
-	JMP              group1step
-
-group1last:
-	VPSLLD           $0x10, Z8, Z4
-	VANDPS           Z0, Z8, Z8
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPSLLD           $0x10, Z5, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z8, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z5, Z5
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPSLLD           $0x10, Z3, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z5, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPSLLD           $0x10, Z6, Z4
-	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R14), Z4, Z1
-	VPSLLD           $0x10, Z9, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z7, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z10, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VPSLLD           $0x10, Z2, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z1
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z2, Z2
-	VFMADD231PS.BCST (R14), Z3, Z1
-	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
-	LEAQ             (R14)(SI*2), R14
+	JNE              group1step
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z2
@@ -39426,61 +39335,17 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
-	VMOVUPS      (DI), Y3
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS      (R8), Y4
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
-	VMOVUPS      (R9), Y5
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
-	VMOVUPS      (R10), Y6
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z4, Z3, Z7
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPS    Z6, Z5, Z4
-	VUNPCKHPS    Z6, Z5, Z5
-	VUNPCKLPD    Z4, Z7, Z6
-	VUNPCKHPD    Z4, Z7, Z4
-	VUNPCKLPD    Z5, Z3, Z7
-	VUNPCKHPD    Z5, Z3, Z3
-	VMOVUPS      (DI)(AX*2), Y5
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
-	VMOVUPS      (R8)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
-	VMOVUPS      (R9)(AX*2), Y9
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
-	VMOVUPS      (R10)(AX*2), Y10
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS  Z8, Z5, Z11
-	VUNPCKHPS  Z8, Z5, Z5
-	VUNPCKLPS  Z10, Z9, Z8
-	VUNPCKHPS  Z10, Z9, Z9
-	VUNPCKLPD  Z8, Z11, Z10
-	VUNPCKHPD  Z8, Z11, Z8
-	VUNPCKLPD  Z9, Z5, Z11
-	VUNPCKHPD  Z9, Z5, Z5
-	VSHUFF32X4 $0x88, Z10, Z6, Z9
-	VSHUFF32X4 $0xdd, Z10, Z6, Z10
-	VSHUFF32X4 $0x88, Z8, Z4, Z6
-	VSHUFF32X4 $0xdd, Z8, Z4, Z8
-	VSHUFF32X4 $0x88, Z11, Z7, Z4
-	VSHUFF32X4 $0xdd, Z11, Z7, Z11
-	VSHUFF32X4 $0x88, Z5, Z3, Z7
-	VSHUFF32X4 $0xdd, Z5, Z3, Z3
-	PCALIGN    $0x40
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    s_len+8(FP), R14
+	SHLQ    $0x02, R14
+	ADDQ    q_base+56(FP), R14
+	MOVQ    d+96(FP), CX
+	LEAQ    (DI)(CX*2), CX
+	MOVQ    CX, k_len+32(FP)
+	MOVQ    next_base+128(FP), CX
+	MOVQ    next_len+136(FP), BX
+	PCALIGN $0x40
 
 double1step:
 	PREFETCHT0 (CX)
@@ -39571,224 +39436,188 @@ double1ahead12:
 	MOVQ       next_len+136(FP), BX
 
 double1ahead14:
-	MOVQ             R14, R15
-	VMOVUPS          (DI)(AX*4), Y5
-	VPSLLD           $0x10, Z9, Z13
-	VINSERTF64X4     $0x01, (DI)(R12*1), Z5, Z5
-	VANDPS           Z0, Z9, Z9
-	VMOVUPS          (R8)(AX*4), Y12
-	VINSERTF64X4     $0x01, (R8)(R12*1), Z12, Z12
-	VFMADD231PS.BCST (R15), Z13, Z1
-	VMOVUPS          (R9)(AX*4), Y13
-	VPSLLD           $0x10, Z6, Z15
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z13, Z13
-	VMOVUPS          (R10)(AX*4), Y14
-	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
-	VINSERTF64X4     $0x01, (R10)(R12*1), Z14, Z14
-	LEAQ             (R15)(SI*2), R15
-	VUNPCKLPS        Z12, Z5, Z9
-	VUNPCKHPS        Z12, Z5, Z5
-	VANDPS           Z0, Z6, Z6
-	VUNPCKLPS        Z14, Z13, Z12
-	VFMADD231PS.BCST (R15), Z15, Z1
-	VUNPCKHPS        Z14, Z13, Z13
-	VUNPCKLPD        Z12, Z9, Z14
-	VPSLLD           $0x10, Z4, Z15
-	VUNPCKHPD        Z12, Z9, Z9
-	VFMADD231PS.BCST (R15)(SI*1), Z6, Z1
-	VUNPCKLPD        Z13, Z5, Z6
-	VUNPCKHPD        Z13, Z5, Z5
-	LEAQ             (R15)(SI*2), R15
-	VMOVUPS          (DI)(R11*2), Y12
-	VANDPS           Z0, Z4, Z4
-	VINSERTF64X4     $0x01, (DI)(R13*1), Z12, Z12
-	VMOVUPS          (R8)(R11*2), Y13
-	VFMADD231PS.BCST (R15), Z15, Z1
-	VINSERTF64X4     $0x01, (R8)(R13*1), Z13, Z13
-	VPSLLD           $0x10, Z7, Z16
-	VMOVUPS          (R9)(R11*2), Y15
-	VFMADD231PS.BCST (R15)(SI*1), Z4, Z1
-	VINSERTF64X4     $0x01, (R9)(R13*1), Z15, Z15
-	VMOVUPS          (R10)(R11*2), Y4
-	LEAQ             (R15)(SI*2), R15
-	VINSERTF64X4     $0x01, (R10)(R13*1), Z4, Z4
-	VANDPS           Z0, Z7, Z7
-	VUNPCKLPS        Z13, Z12, Z17
-	VUNPCKHPS        Z13, Z12, Z12
-	VFMADD231PS.BCST (R15), Z16, Z1
-	VUNPCKLPS        Z4, Z15, Z13
-	VPSLLD           $0x10, Z10, Z16
-	VUNPCKHPS        Z4, Z15, Z4
-	VUNPCKLPD        Z13, Z17, Z15
-	VFMADD231PS.BCST (R15)(SI*1), Z7, Z1
-	VUNPCKHPD        Z13, Z17, Z7
-	LEAQ             (R15)(SI*2), R15
-	VUNPCKLPD        Z4, Z12, Z13
-	VUNPCKHPD        Z4, Z12, Z4
-	VANDPS           Z0, Z10, Z10
-	VSHUFF32X4       $0x88, Z15, Z14, Z12
-	VFMADD231PS.BCST (R15), Z16, Z1
-	VSHUFF32X4       $0xdd, Z15, Z14, Z15
-	VSHUFF32X4       $0x88, Z7, Z9, Z14
-	VPSLLD           $0x10, Z8, Z16
-	VSHUFF32X4       $0xdd, Z7, Z9, Z7
-	VFMADD231PS.BCST (R15)(SI*1), Z10, Z1
-	VSHUFF32X4       $0x88, Z13, Z6, Z9
-	VSHUFF32X4       $0xdd, Z13, Z6, Z10
-	LEAQ             (R15)(SI*2), R15
-	VSHUFF32X4       $0x88, Z4, Z5, Z6
-	VANDPS           Z0, Z8, Z8
-	VSHUFF32X4       $0xdd, Z4, Z5, Z4
-	VFMADD231PS.BCST (R15), Z16, Z1
-	VPSLLD           $0x10, Z11, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z8, Z1
-	LEAQ             (R15)(SI*2), R15
-	VANDPS           Z0, Z11, Z11
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VPSLLD           $0x10, Z3, Z5
-	VFMADD231PS.BCST (R15)(SI*1), Z11, Z1
-	LEAQ             (R15)(SI*2), R15
-	VANDPS           Z0, Z3, Z3
-	VFMADD231PS.BCST (R15), Z5, Z1
-	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
-	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
-	CMPQ             DI, k_len+32(FP)
-	JE               double1last
-	VPSLLD           $0x10, Z12, Z8
-	VMOVUPS          (DI), Y3
-	VANDPS           Z0, Z12, Z12
-	VINSERTF64X4     $0x01, (DI)(AX*1), Z3, Z3
-	VMOVUPS          (R8), Y5
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VINSERTF64X4     $0x01, (R8)(AX*1), Z5, Z5
-	VPSLLD           $0x10, Z14, Z11
-	VMOVUPS          (R9), Y8
-	VINSERTF64X4     $0x01, (R9)(AX*1), Z8, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
-	VMOVUPS          (R10), Y12
-	LEAQ             (R14)(SI*2), R14
-	VINSERTF64X4     $0x01, (R10)(AX*1), Z12, Z12
-	VUNPCKLPS        Z5, Z3, Z13
-	VANDPS           Z0, Z14, Z14
-	VUNPCKHPS        Z5, Z3, Z3
-	VFMADD231PS.BCST (R14), Z11, Z2
-	VUNPCKLPS        Z12, Z8, Z5
-	VUNPCKHPS        Z12, Z8, Z8
-	VPSLLD           $0x10, Z9, Z12
-	VUNPCKLPD        Z5, Z13, Z11
-	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
-	VUNPCKHPD        Z5, Z13, Z5
-	VUNPCKLPD        Z8, Z3, Z13
-	LEAQ             (R14)(SI*2), R14
-	VUNPCKHPD        Z8, Z3, Z3
-	VANDPS           Z0, Z9, Z9
-	VMOVUPS          (DI)(AX*2), Y8
-	VINSERTF64X4     $0x01, (DI)(R11*1), Z8, Z8
-	VFMADD231PS.BCST (R14), Z12, Z2
-	VMOVUPS          (R8)(AX*2), Y12
-	VPSLLD           $0x10, Z6, Z16
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z12, Z12
-	VMOVUPS          (R9)(AX*2), Y14
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
-	VINSERTF64X4     $0x01, (R9)(R11*1), Z14, Z14
-	LEAQ             (R14)(SI*2), R14
-	VMOVUPS          (R10)(AX*2), Y9
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z9, Z9
-	VANDPS           Z0, Z6, Z6
-	VUNPCKLPS        Z12, Z8, Z17
-	VFMADD231PS.BCST (R14), Z16, Z2
-	VUNPCKHPS        Z12, Z8, Z8
-	VUNPCKLPS        Z9, Z14, Z12
-	VPSLLD           $0x10, Z15, Z16
-	VUNPCKHPS        Z9, Z14, Z9
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	VUNPCKLPD        Z12, Z17, Z6
-	VUNPCKHPD        Z12, Z17, Z12
-	LEAQ             (R14)(SI*2), R14
-	VUNPCKLPD        Z9, Z8, Z14
-	VANDPS           Z0, Z15, Z15
-	VUNPCKHPD        Z9, Z8, Z8
-	VSHUFF32X4       $0x88, Z6, Z11, Z9
-	VFMADD231PS.BCST (R14), Z16, Z2
-	VSHUFF32X4       $0xdd, Z6, Z11, Z11
-	VPSLLD           $0x10, Z7, Z16
-	VSHUFF32X4       $0x88, Z12, Z5, Z6
-	VSHUFF32X4       $0xdd, Z12, Z5, Z5
-	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
-	VSHUFF32X4       $0x88, Z14, Z13, Z12
-	LEAQ             (R14)(SI*2), R14
-	VSHUFF32X4       $0xdd, Z14, Z13, Z14
-	VSHUFF32X4       $0x88, Z8, Z3, Z13
-	VANDPS           Z0, Z7, Z7
-	VSHUFF32X4       $0xdd, Z8, Z3, Z3
-	VFMADD231PS.BCST (R14), Z16, Z2
-	VPSLLD           $0x10, Z10, Z8
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R14), Z8, Z2
-	VPSLLD           $0x10, Z4, Z7
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R14), Z7, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
-	VMOVAPS          Z9, Z9
-	VMOVAPS          Z6, Z6
-	VMOVAPS          Z12, Z4
-	VMOVAPS          Z13, Z7
-	VMOVAPS          Z11, Z10
-	VMOVAPS          Z5, Z8
-	VMOVAPS          Z14, Z11
-	VMOVAPS          Z3, Z3
-	JMP              double1step
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
 
-double1last:
-	VPSLLD           $0x10, Z12, Z3
-	VANDPS           Z0, Z12, Z12
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z14, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z12, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z14, Z14
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z9, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z14, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z9, Z9
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z6, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z9, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z6, Z6
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z15, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z15, Z15
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z7, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z15, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z7, Z7
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z10, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z7, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z10, Z10
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VPSLLD           $0x10, Z4, Z3
-	VFMADD231PS.BCST (R14)(SI*1), Z10, Z2
-	LEAQ             (R14)(SI*2), R14
-	VANDPS           Z0, Z4, Z4
-	VFMADD231PS.BCST (R14), Z3, Z2
-	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
-	LEAQ             (R14)(SI*2), R14
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z5, Z11
+	VUNPCKHPS    Z8, Z5, Z5
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z5, Z11
+	VUNPCKHPD    Z9, Z5, Z5
+	VSHUFF32X4   $0x88, Z10, Z6, Z9
+	VSHUFF32X4   $0xdd, Z10, Z6, Z10
+	VSHUFF32X4   $0x88, Z8, Z4, Z6
+	VSHUFF32X4   $0xdd, Z8, Z4, Z8
+	VSHUFF32X4   $0x88, Z11, Z7, Z4
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z5, Z3, Z7
+	VSHUFF32X4   $0xdd, Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*4), Y5
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z5, Z5
+	VMOVUPS      (R8)(AX*4), Y12
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z12, Z12
+	VMOVUPS      (R9)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z13, Z13
+	VMOVUPS      (R10)(AX*4), Y14
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z12, Z5, Z15
+	VUNPCKHPS    Z12, Z5, Z5
+	VUNPCKLPS    Z14, Z13, Z12
+	VUNPCKHPS    Z14, Z13, Z13
+	VUNPCKLPD    Z12, Z15, Z14
+	VUNPCKHPD    Z12, Z15, Z12
+	VUNPCKLPD    Z13, Z5, Z15
+	VUNPCKHPD    Z13, Z5, Z5
+	VMOVUPS      (DI)(R11*2), Y13
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z13, Z13
+	VMOVUPS      (R8)(R11*2), Y16
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z16, Z16
+	VMOVUPS      (R9)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z17, Z17
+	VMOVUPS      (R10)(R11*2), Y18
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z16, Z13, Z19
+	VUNPCKHPS    Z16, Z13, Z13
+	VUNPCKLPS    Z18, Z17, Z16
+	VUNPCKHPS    Z18, Z17, Z17
+	VUNPCKLPD    Z16, Z19, Z18
+	VUNPCKHPD    Z16, Z19, Z16
+	VUNPCKLPD    Z17, Z13, Z19
+	VUNPCKHPD    Z17, Z13, Z13
+	VSHUFF32X4   $0x88, Z18, Z14, Z17
+	VSHUFF32X4   $0xdd, Z18, Z14, Z18
+	VSHUFF32X4   $0x88, Z16, Z12, Z14
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z19, Z15, Z12
+	VSHUFF32X4   $0xdd, Z19, Z15, Z19
+	VSHUFF32X4   $0x88, Z13, Z5, Z15
+	VSHUFF32X4   $0xdd, Z13, Z5, Z5
+	VPSLLD       $0x10, Z9, Z13
+	VPSLLD       $0x10, Z17, Z20
+	VBROADCASTSS (R14), Z21
+	VFMADD231PS  Z13, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VANDPS       Z0, Z9, Z9
+	VANDPS       Z0, Z17, Z17
+	VBROADCASTSS (R14)(SI*1), Z13
+	VFMADD231PS  Z9, Z13, Z1
+	VFMADD231PS  Z17, Z13, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z6, Z9
+	VPSLLD       $0x10, Z14, Z13
+	VBROADCASTSS (R14), Z17
+	VFMADD231PS  Z9, Z17, Z1
+	VFMADD231PS  Z13, Z17, Z2
+	VANDPS       Z0, Z6, Z6
+	VANDPS       Z0, Z14, Z14
+	VBROADCASTSS (R14)(SI*1), Z9
+	VFMADD231PS  Z6, Z9, Z1
+	VFMADD231PS  Z14, Z9, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z4, Z6
+	VPSLLD       $0x10, Z12, Z9
+	VBROADCASTSS (R14), Z13
+	VFMADD231PS  Z6, Z13, Z1
+	VFMADD231PS  Z9, Z13, Z2
+	VANDPS       Z0, Z4, Z4
+	VANDPS       Z0, Z12, Z12
+	VBROADCASTSS (R14)(SI*1), Z6
+	VFMADD231PS  Z4, Z6, Z1
+	VFMADD231PS  Z12, Z6, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z7, Z4
+	VPSLLD       $0x10, Z15, Z6
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z4, Z9, Z1
+	VFMADD231PS  Z6, Z9, Z2
+	VANDPS       Z0, Z7, Z7
+	VANDPS       Z0, Z15, Z15
+	VBROADCASTSS (R14)(SI*1), Z4
+	VFMADD231PS  Z7, Z4, Z1
+	VFMADD231PS  Z15, Z4, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z10, Z4
+	VPSLLD       $0x10, Z18, Z6
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z4, Z7, Z1
+	VFMADD231PS  Z6, Z7, Z2
+	VANDPS       Z0, Z10, Z10
+	VANDPS       Z0, Z18, Z18
+	VBROADCASTSS (R14)(SI*1), Z4
+	VFMADD231PS  Z10, Z4, Z1
+	VFMADD231PS  Z18, Z4, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z8, Z4
+	VPSLLD       $0x10, Z16, Z6
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z4, Z7, Z1
+	VFMADD231PS  Z6, Z7, Z2
+	VANDPS       Z0, Z8, Z8
+	VANDPS       Z0, Z16, Z16
+	VBROADCASTSS (R14)(SI*1), Z4
+	VFMADD231PS  Z8, Z4, Z1
+	VFMADD231PS  Z16, Z4, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z11, Z4
+	VPSLLD       $0x10, Z19, Z6
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z4, Z7, Z1
+	VFMADD231PS  Z6, Z7, Z2
+	VANDPS       Z0, Z11, Z11
+	VANDPS       Z0, Z19, Z19
+	VBROADCASTSS (R14)(SI*1), Z4
+	VFMADD231PS  Z11, Z4, Z1
+	VFMADD231PS  Z19, Z4, Z2
+	LEAQ         (R14)(SI*2), R14
+	VPSLLD       $0x10, Z3, Z4
+	VPSLLD       $0x10, Z5, Z6
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z4, Z7, Z1
+	VFMADD231PS  Z6, Z7, Z2
+	VANDPS       Z0, Z3, Z3
+	VANDPS       Z0, Z5, Z5
+	VBROADCASTSS (R14)(SI*1), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VFMADD231PS  Z5, Z4, Z2
+	LEAQ         (R14)(SI*2), R14
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	CMPQ         DI, k_len+32(FP)
+	JNE          double1step
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z3

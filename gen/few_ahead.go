@@ -10,9 +10,12 @@ import (
 // Processors look ahead by themselves, but not as far as all that takes, least of all where two
 // threads share a core: there that is worth up to a fifth on Zen 4, else up to a tenth.
 
-// ahead tells whether steps do that. With float32 2 queries would gain 4% on Zen 4, and 8
-// lose as much.
-func (f *fewScorer) ahead() bool { return f.evex() && f.words.element != float32s }
+// ahead tells whether steps do that, for a number of queries. On Zen 4 float32 would gain 4%
+// with 2 queries and lose as much with 8; and bfloat16 with one, which is over soonest, waits
+// for memory then, and gets a seventh less from it.
+func (f *fewScorer) ahead(queries int) bool {
+	return f.evex() && f.words.element != float32s && !(f.words.element == bf16s && queries == 1)
+}
 
 // stepsAhead is steps that way: the words of a step's first vector are loaded in the step
 // before it, and so the last step ends early.

@@ -196,7 +196,7 @@ func (f *fewScorer) group(name string, size, times int) {
 	f.MOVQ(end, f.end)
 	f.prefetch.start()
 	f.words.start()
-	if f.ahead() {
+	if f.ahead(size) {
 		f.stepsAhead(acc, name)
 	} else {
 		f.steps(acc, name)
