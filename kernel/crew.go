@@ -77,7 +77,6 @@ func (c *crew[W]) run(tasks, threads int, parallel func(n int, task func(i int))
 
 // send gets helpers for all threads but the caller's.
 func (c *crew[W]) send() {
-	c.errand.ends.Add(c.threads - 1)
 	for range c.threads - 1 {
 		c.helpers = append(c.helpers, send(&c.errand))
 	}
@@ -86,9 +85,7 @@ func (c *crew[W]) send() {
 // recall does without the helpers that have not begun: no task is left.
 func (c *crew[W]) recall() {
 	for _, h := range c.helpers {
-		if h.recall(&c.errand) {
-			c.errand.ends.Done()
-		}
+		h.recall(&c.errand)
 	}
 	c.helpers = c.helpers[:0]
 }
@@ -103,5 +100,7 @@ func (c *crew[W]) await() {
 	}
 }
 
-// over tells whether all tasks are done and nobody looks for more.
-func (c *crew[W]) over() bool { return int(c.done.Load()) == c.tasks && c.present.Load() == 0 }
+// over tells whether all tasks are done and nobody looks for more, or is about to.
+func (c *crew[W]) over() bool {
+	return int(c.done.Load()) == c.tasks && c.present.Load() == 0 && c.errand.out.Load() == 0
+}

@@ -22,7 +22,8 @@ type helper struct {
 // An errand is work for any number of helpers.
 type errand struct {
 	do   func()         // one helper's part
-	ends sync.WaitGroup // of helpers
+	out  atomic.Int64   // helpers that have been sent and are not back
+	ends sync.WaitGroup // the same, to sleep on
 }
 
 var working, asleep errand
@@ -53,6 +54,8 @@ var ready atomic.Int64
 
 // send sends a helper on an errand. It begins at once if it is awake.
 func send(e *errand) *helper {
+	e.out.Add(1)
+	e.ends.Add(1)
 	h := helpers.get()
 	if h.errand.CompareAndSwap(nil, e) {
 		ready.Add(-1)
@@ -71,15 +74,21 @@ func (h *helper) wake() {
 	go h.main()
 }
 
-// recall tells a helper that its errand is done, and whether it had not begun.
-func (h *helper) recall(e *errand) bool {
+// recall does without a helper that has not begun its errand.
+func (h *helper) recall(e *errand) {
 	ready.Add(1) // before h can end
 	if !h.errand.CompareAndSwap(e, nil) {
 		ready.Add(-1)
-		return false
+		return
 	}
 	helpers.put(h)
-	return true
+	e.back()
+}
+
+// back says that a helper is through with e.
+func (e *errand) back() {
+	e.out.Add(-1)
+	e.ends.Done()
 }
 
 // rest makes h ready, of which nobody else knows.
@@ -94,7 +103,7 @@ func (h *helper) run() {
 	for e := h.next(); e != nil; e = h.next() {
 		e.do()
 		h.rest() // before it says so: the caller may have more to do
-		e.ends.Done()
+		e.back()
 	}
 }
 
