@@ -205,8 +205,12 @@ func (d *decoder) call() error {
 	return kernel.Attention(d.out, d.q, d.k[d.next], d.v[d.next], d.opts)
 }
 
-// seconds returns the time of a call, of as many as take a moment.
+// seconds returns the time of a call, of as many as take a moment, after one that wakes the
+// threads: calls of decoding follow each other.
 func (d *decoder) seconds() (float64, error) {
+	if err := d.call(); err != nil {
+		return 0, err
+	}
 	start, n := time.Now(), 0
 	for n == 0 || time.Since(start) < time.Millisecond {
 		if err := d.call(); err != nil {
