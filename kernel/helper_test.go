@@ -44,6 +44,30 @@ func TestCrew(t *testing.T) {
 	wg.Wait()
 }
 
+// TestLateHelper: a call whose tasks are done waits for a helper that has begun and not yet
+// looked for one. The next call's workers are its own.
+func TestLateHelper(t *testing.T) {
+	var c crew[int]
+	var scratch int
+	c.staff(func(int) *int { return &scratch }, func(*int, int) {})
+	begun, do := make(chan bool), c.errand.do
+	var looks atomic.Bool
+	c.errand.do = func() {
+		begun <- true
+		time.Sleep(10 * linger) // as one that has lost its processor
+		looks.Store(true)
+		do()
+	}
+	c.run(1, 2, func(int, func(int)) {
+		c.send()
+		<-begun
+	})
+	if !looks.Load() {
+		t.Error("the call is over, and a helper of it is not")
+		c.errand.ends.Wait()
+	}
+}
+
 // TestTeam: small calls wake nobody, unless they come again and again.
 func TestTeam(t *testing.T) {
 	for _, c := range []struct {
