@@ -54,7 +54,8 @@ type Options struct {
 	Dropout Dropout
 
 	// Score, if not nil, is called with every tile of scores: see [ScoreTile].
-	// A slower path.
+	// A slower path. It is called from several goroutines at once, and must neither panic
+	// nor end them (runtime.Goexit).
 	Score func(*ScoreTile)
 
 	// LSE, if not the zero Tensor, receives the natural logarithm of the sum of
@@ -81,12 +82,12 @@ type Options struct {
 	// calling one included. 0, the default, means runtime.GOMAXPROCS(0). Small
 	// calls use fewer. The number never changes a bit of the result.
 	//
-	// Goroutines that have helped stay awake for 100 µs after the call, for calls that
-	// follow: waking one can take as long. They yield to all others, end at once
-	// where these need the processors, and hold nothing of what the call was given.
+	// Goroutines that have helped stay awake for some 100 µs after the call, for calls that
+	// follow: waking one can take as long. They yield to all others, end where these need
+	// the processors, after 4 ms anyway, and hold nothing of what the call was given.
 	// Calls of 10 µs and more that follow each other without a pause are shared with
-	// them, too. On processors that other programs use all the time, a call waits for the one of its
-	// goroutines that gets least of them: there fewer threads are faster.
+	// them, too. On processors that other programs use all the time, a call waits for the
+	// one of its goroutines that gets least of them: there fewer threads are faster.
 	Threads int
 
 	// Run, if not nil, is the program's own parallel-for, used instead of our

@@ -25,14 +25,16 @@ func team(threads int, alone, together float64) int {
 	return max(n, min(m, 1+awake))
 }
 
-// rouse wakes a helper that sleeps, if there is one at hand, for whatever comes.
+// rouse wakes a helper that sleeps for whatever comes: a new one, if all at hand are awake.
 func rouse() {
-	if h := helpers.get(); h.errand.Load() == &asleep {
+	h := helpers.get()
+	if h.errand.Load() == &asleep {
 		h.rest()
 		h.wake()
-	} else {
-		helpers.put(h)
+		return
 	}
+	rouse()
+	helpers.put(h)
 }
 
 // smallCalls is what is known of the calls that several threads make only if they are awake.
