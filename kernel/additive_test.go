@@ -223,7 +223,7 @@ func TestAdditiveAllocatesNothing(t *testing.T) {
 	q, k, v := c.inputs()
 	out, weights := additiveOut(c), make([]float32, 8)
 	for _, opts := range []Options{{Threads: 1}, {Threads: 2}, {Mask: Causal(0), Softcap: 2}} {
-		if n := testing.AllocsPerRun(20, func() {
+		if n := warmAllocs(20, func() {
 			if err := Additive(out, q, k, v, weights, opts); err != nil {
 				t.Fatal(err)
 			}

@@ -2,10 +2,21 @@ package kernel
 
 import "testing"
 
+// warmAllocs returns how often a call allocates once warm. Whether helpers are awake differs
+// from call to call, and the first call that has one more makes memory for it: so it is the
+// least of a few tries, which what allocates every time does not escape.
+func warmAllocs(runs int, call func()) float64 {
+	least := testing.AllocsPerRun(runs, call)
+	for try := 0; try < 4 && least > 0; try++ {
+		least = min(least, testing.AllocsPerRun(runs, call))
+	}
+	return least
+}
+
 // allocs fails if a call allocates anything once warm.
 func allocs(t *testing.T, name string, call func() error) {
 	t.Helper()
-	if n := testing.AllocsPerRun(repeats(10), func() {
+	if n := warmAllocs(repeats(10), func() {
 		if err := call(); err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func TestCacheNoAllocations(t *testing.T) {
 		for range 20 {
 			step()
 		}
-		if n := testing.AllocsPerRun(repeats(200), step); n != 0 {
+		if n := warmAllocs(repeats(200), step); n != 0 {
 			t.Errorf("%v: %v allocations per step", dtype, n)
 		}
 	}

@@ -513,7 +513,7 @@ func TestLinearAllocs(t *testing.T) {
 					}
 				}
 				apply()
-				if n := testing.AllocsPerRun(10, apply); n != 0 && !raceEnabled {
+				if n := warmAllocs(10, apply); n != 0 && !raceEnabled {
 					t.Errorf("%v threads=%d: %v allocations", c, threads, n)
 				}
 			}

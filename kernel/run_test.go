@@ -174,7 +174,7 @@ func TestNoAllocations(t *testing.T) {
 		} {
 			o.Tier = tier.name
 			mask := o.Mask
-			if n := testing.AllocsPerRun(repeats(20), func() {
+			if n := warmAllocs(repeats(20), func() {
 				o.Mask = Causal(300).And(mask)
 				if err := Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)

@@ -280,7 +280,7 @@ func TestTypesNoAllocations(t *testing.T) {
 	scales := BHLD(make([]float32, h*l), 1, h, l, 1)
 	eachTier(t, func(t *testing.T, tier *tier) {
 		o := Options{Tier: tier.name, Threads: 2}
-		if n := testing.AllocsPerRun(repeats(20), func() {
+		if n := warmAllocs(repeats(20), func() {
 			err := Attention(BLHD(out, 1, l, h, d), BHLD(halves, 1, h, l, d), BHLD(ints, 1, h, l, d).Scaled(&scales), BHLD(wide, 1, h, l, d), o)
 			if err != nil {
 				t.Fatal(err)
