@@ -204,8 +204,6 @@ func (avx512) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg
 	c.VINSERTF32X4(operand.Imm(uint64(quarter)), x, v, v)
 }
 
-// transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
-// and then the even or the odd ones of these.
 func (avx512) oddQuarters(c *build.Context) operand.Op {
 	bits, k := c.GP32(), c.K()
 	c.MOVL(operand.U32(0xf0f0), bits)
@@ -217,6 +215,8 @@ func (avx512) mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd
 	c.VBLENDMPS(m, v, odd, v)
 }
 
+// transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
+// and then the even or the odd ones of these.
 func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
 	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
 		z := c.ZMM()
