@@ -15,9 +15,8 @@ type crew[W any] struct {
 	do     func(w *W, task int) // one task
 
 	left    atomic.Int64 // tasks to take; none while no call is running
-	done    atomic.Int64 // tasks
 	workers atomic.Int64 // that have taken a task
-	present atomic.Int64 // workers that take tasks
+	present atomic.Int64 // workers that look for tasks, or do one
 
 	errand  errand    // of helpers
 	helpers []*helper // that have been sent on it
@@ -43,7 +42,6 @@ func (c *crew[W]) work() {
 		w := c.worker(int(c.workers.Add(1)) - 1)
 		for ; n >= 0; n = c.left.Add(-1) {
 			c.do(w, c.tasks-1-int(n))
-			c.done.Add(1)
 		}
 	}
 	c.present.Add(-1)
@@ -60,7 +58,6 @@ func (c *crew[W]) run(tasks, threads int, parallel func(n int, task func(i int))
 		}
 		return
 	}
-	c.done.Store(0)
 	c.workers.Store(0)
 	c.left.Store(int64(tasks)) // last: from now on there is work
 	if parallel == nil {
@@ -100,7 +97,6 @@ func (c *crew[W]) await() {
 	}
 }
 
-// over tells whether all tasks are done and nobody looks for more, or is about to.
-func (c *crew[W]) over() bool {
-	return int(c.done.Load()) == c.tasks && c.present.Load() == 0 && c.errand.out.Load() == 0
-}
+// over tells, when no task is left to take, whether all are done: nobody is at one, or about to
+// look for one.
+func (c *crew[W]) over() bool { return c.present.Load() == 0 && c.errand.out.Load() == 0 }
