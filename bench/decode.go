@@ -86,8 +86,9 @@ var decodeTypes = []decodeType{
 	{"int8", 1 + 4.0/decodeSize, int8Sets},
 }
 
+// converted are numbers of another type, in huge pages too.
 func converted[E any](x []float32, convert func(float32) E) []E {
-	y := make([]E, len(x))
+	y := hugepages.Make[E](len(x))
 	for i := range x {
 		y[i] = convert(x[i])
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -66,9 +65,7 @@ var unevenTypes = []unevenType{
 		return kernel.Ragged(x, starts, unevenHeads, decodeSize)
 	}},
 	{"float16", 2, func(x []float32, starts []int) kernel.Tensor {
-		halves := hugepages.Make[kernel.F16](len(x))
-		copy(halves, converted(x, kernel.ToF16))
-		return kernel.Ragged(halves, starts, unevenHeads, decodeSize)
+		return kernel.Ragged(converted(x, kernel.ToF16), starts, unevenHeads, decodeSize)
 	}},
 }
 
