@@ -1,0 +1,59 @@
+package ukernel
+
+// Converters convert n rows of d elements from one type to another, row r from
+// src[r·lds:] to dst[r·ldd:]. binary16 and bfloat16 are given as bits.
+type Converters struct {
+	// WidenF16 and WidenBF16 convert to float32, which is exact.
+	WidenF16, WidenBF16 func(dst []float32, ldd int, src []uint16, lds, n, d int)
+
+	// WidenInt8 converts scaled integers; group neighbours share a scale,
+	// 1 ≤ group ≤ d:
+	//
+	//	dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group]
+	WidenInt8 func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)
+
+	// NarrowF16 and NarrowBF16 round to the nearest number, ties to even, and beyond
+	// the largest to infinity. Every NaN becomes 0x7e00 or 0x7fc0.
+	NarrowF16, NarrowBF16 func(dst []uint16, ldd int, src []float32, lds, n, d int)
+}
+
+// WeightKernels are the products with packed panels of a linear layer's weights.
+// A panel has PanelLanes columns of Wᵀ.
+type WeightKernels struct {
+	// Gemm is TileKernels.Gemm for the PanelLanes lanes of a whole panel.
+	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+
+	// GemmF16 and GemmBF16 are Gemm with a B that is widened to float32 in registers.
+	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+
+	// AddBias is the epilogue of m rows of a product, in place:
+	//
+	//	c[i·ldc+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
+	//
+	// and the NaN 0x7fc00000, to the bit, where that is a NaN. len(bias) is a
+	// multiple of PanelStep.
+	AddBias func(c []float32, ldc, m int, bias []float32)
+}
+
+// The width of a packed panel of weights. 48 lanes are 3, 6 or 12 vectors. With 8
+// or 2 rows of x that makes as many accumulators as hide the latency of an FMA. The
+// last panel of a layer is as narrow as it can be, in steps of PanelStep.
+const (
+	PanelLanes = 48
+	PanelStep  = 16
+)
+
+// Functions are functions of the contract over slices. dst may be src.
+type Functions struct {
+	// Exp2 and Tanh compute dst[x] = f(src[x]), x < len(dst).
+	Exp2, Tanh func(dst, src []float32)
+
+	// Additive computes the additive scores of n queries and m keys, i < n and j < m:
+	//
+	//	acc[x mod 16] = fma chain over x = 0..len(weights)-1 ascending, acc = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc)
+	//	s[j·ld+i]     = their sum: acc[r] += acc[r+8] for r < 8, then acc[r+4] for r < 4, acc[r+2], acc[r+1]
+	//
+	// from +0. len(weights) is a multiple of 16. next is a prefetch hint as in
+	// SkinnyKernels.
+	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
+}

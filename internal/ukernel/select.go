@@ -1,0 +1,59 @@
+package ukernel
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// Tiers lists all tiers of this build, best first. The last one, generic, runs
+// everywhere.
+var Tiers = append(archTiers(), genericTier())
+
+// An Unavailable describes a tier that was asked for and cannot be used.
+type Unavailable struct {
+	Tier   string // the name asked for
+	Source string // who asked: "Options.Tier", "ATTN_TIER", ...
+	Reason string
+}
+
+// Select returns the tier of that name, or the default tier for "". source names
+// the option that holds the name, for the report.
+func Select(name, source string) (*Tier, *Unavailable) {
+	if name == "" {
+		return Default()
+	}
+	return named(name, source)
+}
+
+// Default returns the tier that the environment variable ATTN_TIER names, or else
+// the best one that runs. The variable is read once.
+var Default = sync.OnceValues(choose)
+
+func choose() (*Tier, *Unavailable) {
+	if name := os.Getenv("ATTN_TIER"); name != "" {
+		return named(name, "ATTN_TIER")
+	}
+	for i := range Tiers {
+		if Tiers[i].Lacks() == "" {
+			return &Tiers[i], nil
+		}
+	}
+	panic("attn: generic runs everywhere")
+}
+
+func named(name, source string) (*Tier, *Unavailable) {
+	names := make([]string, len(Tiers))
+	for i := range Tiers {
+		t := &Tiers[i]
+		if t.Name == name {
+			if lacks := t.Lacks(); lacks != "" {
+				return nil, &Unavailable{name, source, "cannot run: " + lacks}
+			}
+			return t, nil
+		}
+		names[i] = t.Name
+	}
+	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names, ", "))}
+}

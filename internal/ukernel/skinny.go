@@ -1,0 +1,70 @@
+package ukernel
+
+// SkinnyKernels are the micro-kernels for query tiles of few rows, as in decoding.
+// There a tile leaves most lanes idle, and the time is that of reading K and V. So
+// the products put keys, and columns of V, into the lanes, and the output lies in
+// rows:
+//
+//	S [256][w]  as in other tiles
+//	O [n][Dv]   running output
+//
+// The order of the operations on a row is the same, and so are its bits. w, the
+// tile's width, is a multiple of 4.
+//
+// The arguments next and far are prefetch hints: at next begin as many rows as the
+// call works on, with the same stride, that will be needed soon; those at next+far
+// are needed after them and are prefetched into the second-level cache. Their
+// content does not matter.
+type SkinnyKernels struct {
+	// QK is GemmMax for n queries in the first lanes of the packed panel q. A is K as
+	// it lies, m ≥ SkinnyKeys rows of d ≥ SkinnyColumns columns; B is q.
+	//
+	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, acc = fma(k[j·ldk+x], q[x·w+lane], acc)
+	//
+	// from +0, then max as in GemmMax. The lanes from n up to a multiple of 4 repeat
+	// lane n-1. Those after them repeat the 4 before.
+	QK func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
+
+	// PV is the product of n lanes of the weights p with m rows of V:
+	//
+	//	o[i·ldo+e] = fma chain over j = 0..m-1 ascending, acc = fma(p[j·ldp+i], v[j·ldv+e], acc)
+	//
+	// from +0, or from o itself if load is true. i < n, e < dv.
+	PV func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
+
+	// QK and PV for K or V of another type, given as in Converters and widened in
+	// registers. d and dv are multiples of SkinnyGroup. A tier has all of them or none;
+	// without them K and V are widened before the call.
+	QKF16, QKBF16 func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
+	PVF16, PVBF16 func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
+
+	// QK and PV for int8, where group neighbours of a row share a scale; group is a
+	// multiple of SkinnyGroup. QKInt8 takes the scales with the keys side by side,
+	// PVInt8 row by row:
+	//
+	//	k[j·ldk+x] stands for float32(k[j·ldk+x])·scales[x/group·lsc+j]
+	//	v[j·ldv+e] stands for float32(v[j·ldv+e])·scales[j·lsc+e/group]
+	QKInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int)
+	PVInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8, far int)
+
+	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
+	// SkinnyLanes elements. The elements between these lanes and the next row may hold
+	// anything afterwards.
+	Softmax func(s []float32, ld, n int, max, sum []float32)
+
+	// Merge merges the output of a block into the running one:
+	// o[i·ldo+e] = fma(part[i·ldp+e], beta[i], o[i·ldo+e]·alpha[i]).
+	Merge func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)
+
+	// Unpack is LaneKernels.Unpack for an output in rows:
+	// dst[off[i]+e] = o[i·ldo+e]·inv + (+0), inv = 1/sum[i], or 0 for a sum of 0.
+	// n ≤ 64. Bit i of the result reports a NaN in row i.
+	Unpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
+}
+
+const (
+	SkinnyKeys    = 16 // least keys of a QK kernel
+	SkinnyColumns = 8  // least columns of a QK kernel
+	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
+	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
+)

@@ -1,0 +1,81 @@
+package ukernel
+
+// A Tier is one implementation of the micro-kernels, for one instruction set. It
+// inherits nothing silently: its table lists all that it has.
+type Tier struct {
+	Name string
+
+	// Lacks returns what this CPU lacks to run the tier, "" if nothing.
+	Lacks func() string
+
+	// Tiles are the kernels for query tiles, narrowest first.
+	Tiles []TileKernels
+
+	Skinny    SkinnyKernels
+	Convert   Converters
+	Weights   WeightKernels
+	Functions Functions
+
+	Tuning
+}
+
+// Tuning are the numbers that decide about the speed of a tier. No bit of a result
+// depends on them.
+type Tuning struct {
+	// MainLanes is the width of the query tile that is fastest if there are rows enough
+	// to fill it.
+	MainLanes int
+
+	// SkinnyRows is the largest number of rows of a KV head for which the skinny
+	// kernels are used. From memory they are always faster than tiles, up to four
+	// times. From L2 and L3, on Zen 4, avx512 gains up to 44 rows, a fifth on average,
+	// except where the rows fill a tile of 16 or 32 lanes: 2-9% slower. avx2 gains up
+	// to 6 rows; up to 12 it loses 0-7% from L3, and a fifth at 8 rows from L2.
+	SkinnyRows int
+
+	// FullRows is the least number of rows for which a tile is faster than the skinny
+	// kernels if they fill it and there is at most one block of keys; 0 if none is
+	// known. On Zen 4, 16 and 32 rows take avx512 5-8% less time in a tile, 8 rows take
+	// more; avx2 gains from 8 rows on.
+	FullRows int
+
+	// ThreadFMAs is the number of FMAs that take as long as waking a worker, some 20 to
+	// 40 µs: with less work per thread, one more thread makes a call slower.
+	ThreadFMAs int
+
+	// WeightSteps is the number of rows of Wᵀ that a product of many rows with a packed
+	// panel takes at a time: so many stay in L1, or the kernel reads them fast enough
+	// from L2.
+	WeightSteps int
+
+	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are
+	// widened in registers. For more rows they are widened once, before the product.
+	WidenRows int
+}
+
+// Tile returns the kernels of the narrowest tile with at least n lanes, or those of
+// the widest.
+func (t *Tier) Tile(n int) *TileKernels {
+	for i := range t.Tiles {
+		if t.Tiles[i].Lanes >= n {
+			return &t.Tiles[i]
+		}
+	}
+	return &t.Tiles[len(t.Tiles)-1]
+}
+
+// Widest returns the kernels of the widest tile.
+func (t *Tier) Widest() *TileKernels { return &t.Tiles[len(t.Tiles)-1] }
+
+// maxCallFMAs is the number of FMAs of the longest call of a kernel: about 90 µs on
+// two 128-bit FMA units at 3 GHz, a fourth of that on two of 512 bits.
+const maxCallFMAs = 2 << 20
+
+// RowsPerCall returns how many of n rows of a product to compute in one call, if a
+// row takes so many FMAs: at least 1.
+func RowsPerCall(n, fmas int) int {
+	if n*fmas <= maxCallFMAs {
+		return n
+	}
+	return max(1, maxCallFMAs/fmas)
+}

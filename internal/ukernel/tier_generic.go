@@ -1,0 +1,57 @@
+package ukernel
+
+import "github.com/attn-go/attn/fallback"
+
+// genericTier is plain Go. It runs everywhere and defines the results that the
+// other tiers must equal.
+func genericTier() Tier {
+	return Tier{
+		Name:  "generic",
+		Lacks: func() string { return "" },
+		Tiles: []TileKernels{{
+			Lanes:     fallback.Lanes,
+			Gemm:      fallback.Gemm,
+			GemmMax:   fallback.GemmMax,
+			GemmMerge: fallback.GemmMerge,
+			LaneKernels: &LaneKernels{
+				MaskSpan:   fallback.MaskSpan,
+				MaskBool:   fallback.MaskBool,
+				Softcap:    fallback.Softcap,
+				ALiBi:      fallback.ALiBi,
+				Bias:       fallback.Bias,
+				Softmax:    fallback.Softmax,
+				Dropout:    fallback.Dropout,
+				MergeStats: fallback.MergeStats,
+				Pack:       fallback.Pack,
+				Unpack:     fallback.Unpack,
+			},
+		}},
+		Skinny: SkinnyKernels{
+			QK:      fallback.SkinnyQK,
+			PV:      fallback.SkinnyPV,
+			Softmax: fallback.Softmax,
+			Merge:   fallback.SkinnyMerge,
+			Unpack:  fallback.SkinnyUnpack,
+		},
+		Convert: Converters{
+			WidenF16:   fallback.WidenF16,
+			WidenBF16:  fallback.WidenBF16,
+			WidenInt8:  fallback.WidenInt8,
+			NarrowF16:  fallback.NarrowF16,
+			NarrowBF16: fallback.NarrowBF16,
+		},
+		Weights: WeightKernels{
+			Gemm:     fallback.WeightGemm,
+			GemmF16:  fallback.WeightGemmF16,
+			GemmBF16: fallback.WeightGemmBF16,
+			AddBias:  fallback.AddBias,
+		},
+		Functions: Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+		Tuning: Tuning{
+			MainLanes:   fallback.Lanes,
+			SkinnyRows:  16,
+			ThreadFMAs:  1 << 15,
+			WeightSteps: 128,
+		},
+	}
+}

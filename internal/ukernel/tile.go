@@ -1,0 +1,98 @@
+package ukernel
+
+// TileKernels are the micro-kernels for query tiles of one width.
+type TileKernels struct {
+	// Lanes is the width w of the tile, at most MaxLanes. The slices max, sum, lo,
+	// hi, off, pos, ... below have exactly w elements.
+	Lanes int
+
+	// Gemm is the product of m rows of A with the k rows of B:
+	//
+	//	c[i·ldc+lane] = fma chain over x = 0..k-1 ascending, acc = fma(a[i·rs+x·cs], b[x·ldb+lane], acc)
+	//
+	// from +0, or from c itself if load is true. i < m, lane < w.
+	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+
+	// GemmMax is Gemm from +0 that also updates the running maximum of every lane:
+	// max[lane] = max(c[i·ldc+lane], max[lane]), i ascending.
+	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
+
+	// GemmMerge is Gemm from +0 merged into the content of c:
+	// c = fma(acc, beta[lane], c·alpha[lane]).
+	GemmMerge func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
+
+	// LaneKernels work lane by lane. Widths that use the same vectors share them.
+	*LaneKernels
+}
+
+// LaneKernels are the micro-kernels that work on the lanes of a query tile of any
+// width that is a multiple of a vector's.
+//
+// Those that change scores end with max[lane] = max(s[j·ld+lane], max[lane]), j
+// ascending over the n rows.
+type LaneKernels struct {
+	// MaskSpan hides scores by select, for n rows of which the first has number j0:
+	// s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else it becomes -Inf.
+	MaskSpan func(s []float32, ld, j0, n int, lo, hi []int32, max []float32)
+
+	// MaskBool hides scores by select, for n rows: s[j·ld+lane] becomes -Inf where
+	// keep[off[lane]+j] == hidden. Lanes may share a row of keep.
+	MaskBool func(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32)
+
+	// Softcap limits scores, for n rows, with every product rounded:
+	//
+	//	s[j·ld+lane] = limit·tanh(s[j·ld+lane]·inv)
+	Softcap func(s []float32, ld, n int, limit, inv float32, max []float32)
+
+	// ALiBi adds a bias that is linear in the distance between query and key, for n
+	// rows of which the first is key j0:
+	//
+	//	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
+	//
+	// The positions j0+j and pos lie between 0 and 2^31-1. The distance is rounded to
+	// float32, ties to even.
+	ALiBi func(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)
+
+	// Bias adds a bias in natural units, one row of src per lane:
+	//
+	//	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane]), j < n
+	//
+	// and -Inf by select where the bias is -Inf. Lanes may share a row of src.
+	Bias func(s []float32, ld, n int, src []float32, off []int, max []float32)
+
+	// Softmax turns n rows of scores into weights in place: p = exp2(s - z), where
+	// z = max[lane], or 0 if that is -Inf (then hidden scores give 0, and a NaN stays
+	// one). It sets sum[lane] to the sum of p, j ascending, from +0.
+	Softmax func(s []float32, ld, n int, max, sum []float32)
+
+	// Dropout drops weights, for n rows of which the first is key j0 ≥ 0:
+	// p = p·scale if the weight's random number is at least threshold, else p = +0.
+	// The number is word (j0+j) mod 4 of Philox4x32-10 at the counter (sequence,
+	// head[lane], pos[lane], (j0+j)/4), whose last word is cut to 32 bits. keys are
+	// the round keys that fallback.PhiloxKeys derives from the seed.
+	Dropout func(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)
+
+	// MergeStats merges the statistics of a block into the running ones and returns
+	// the factors for the output, per lane:
+	//
+	//	m' = max(blockMax, max), z = m' with 0 for -Inf
+	//	alpha = exp2(max - z), beta = exp2(blockMax - z)
+	//	sum = fma(blockSum, beta, sum·alpha), max = m'
+	//
+	// A side that has seen no key (-Inf, sum 0) changes nothing in the other.
+	MergeStats func(max, sum, blockMax, blockSum, alpha, beta []float32)
+
+	// Pack transposes query rows into a packed panel and scales them:
+	// dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. The rows are those of the first
+	// n lanes, 1 ≤ n ≤ w. off repeats its n-th entry after that, and the lanes from n
+	// on receive any of the n rows.
+	Pack func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)
+
+	// Unpack normalises the output of a tile and transposes it back into rows:
+	// dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), x < d, inv = 1/sum[lane], or 0 for
+	// a sum of 0, for the first n lanes. off repeats its n-th entry after that. The
+	// lanes from n on may hold anything: what is written of them to the n-th row is
+	// overwritten by the n-th lane. Bit lane of the result reports a NaN in the row;
+	// bits from n on mean nothing.
+	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
+}
