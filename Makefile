@@ -27,13 +27,18 @@ bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the 
 mca: ## what llvm-mca predicts of the hottest loops, on seven CPUs (needs llvm)
 	tools/mca.sh
 
-generate: ## write asm/ anew with the generators in gen/
+generate: ## write asm/ and the tables of its kernels in internal/ukernel anew with gen/
 	go run ./gen
 
-drift: ## fail if make generate would change, add or leave over a file of asm/
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -dir "$$dir" && diff -r asm "$$dir" || \
-		{ echo 'drift: asm/ is not what gen/ makes: run make generate' >&2; exit 1; }
-	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
+# Package asm holds generated files and nothing else. Of package ukernel the tables
+# are generated.
+TABLES = internal/ukernel/kernels_*64.go
+
+drift: ## fail if make generate would change, add or leave over a file
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" && \
+		mkdir "$$dir/tables" && cp $(TABLES) "$$dir/tables" && diff -r "$$dir/tables" "$$dir/internal/ukernel" || \
+		{ echo 'drift: the generated files are not what gen/ makes: run make generate' >&2; exit 1; }
+	@new=$$(git ls-files --others -- asm $(TABLES)) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }
 
 lint: fmt vet ## gofmt, and go vet for amd64, arm64 and purego

@@ -4,180 +4,180 @@
 
 package asm
 
-// Tile1AVX2 is the tile product for panels of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm1AVX2 is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax1AVX2 is Tile1AVX2 from +0; max is raised to the largest result of every lane.
+// GemmMax1AVX2 is Gemm1AVX2 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold1AVX2 is Tile1AVX2 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge1AVX2 is Gemm1AVX2 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile2AVX2 is the tile product for panels of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm2AVX2 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax2AVX2 is Tile2AVX2 from +0; max is raised to the largest result of every lane.
+// GemmMax2AVX2 is Gemm2AVX2 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold2AVX2 is Tile2AVX2 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge2AVX2 is Gemm2AVX2 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile3AVX2 is the tile product for panels of 24 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm3AVX2 is the matrix product for query tiles of 24 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax3AVX2 is Tile3AVX2 from +0; max is raised to the largest result of every lane.
+// GemmMax3AVX2 is Gemm3AVX2 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold3AVX2 is Tile3AVX2 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge3AVX2 is Gemm3AVX2 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripAVX2 is the tile product for a whole strip of weights, 48 lanes.
+// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes.
 //
 //go:noescape
-func StripAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16AVX2 is the tile product for a whole strip of weights, 48 lanes of binary16.
+// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16.
 //
 //go:noescape
-func StripF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16AVX2 is the tile product for a whole strip of weights, 48 lanes of bfloat16.
+// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16.
 //
 //go:noescape
-func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// SettleAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// AddBiasAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //
 //go:noescape
-func SettleAVX2(c []float32, ldc int, m int, bias []float32)
+func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 
-// AdditiveAVX2 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16.
+// AdditiveAVX2 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
 //
 //go:noescape
 func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+// SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape
 func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskAVX2 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
+// MaskSpanAVX2 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
 //
 //go:noescape
-func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func MaskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// AlibiAVX2 subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores.
+// ALiBiAVX2 subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
 //
 //go:noescape
-func AlibiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func ALiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasAVX2 adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores.
+// BiasAVX2 adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
 //
 //go:noescape
 func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// HideAVX2 replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left.
+// MaskBoolAVX2 replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
 //
 //go:noescape
-func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func MaskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
 // SoftmaxAVX2 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape
 func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutAVX2 multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold.
+// DropoutAVX2 multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
 //
 //go:noescape
 func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// FoldAVX2 merges the statistics of a block into the running ones and writes the factors for the output.
+// MergeStatsAVX2 merges the statistics of a block into the running ones and writes the factors for the output.
 //
 //go:noescape
-func FoldAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func MergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackAVX2 transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.
+// PackAVX2 transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
 //
 //go:noescape
 func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackAVX2 finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// UnpackAVX2 normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
 //
 //go:noescape
 func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// FewScoresAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// FewValuesAVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVAVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// FewScoresF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesF16AVX2 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVF16AVX2 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesBF16AVX2 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVBF16AVX2 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// FewValuesInt8AVX2 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVInt8AVX2 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func SkinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// FewSoftmaxAVX2 is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row.
+// SkinnySoftmaxAVX2 is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
 //
 //go:noescape
-func FewSoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+func SkinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
-// FewFoldAVX2 folds n rows of part into those of o: fma(part, beta, o·alpha).
+// SkinnyMergeAVX2 merges n rows of part into those of o: fma(part, beta, o·alpha).
 //
 //go:noescape
-func FewFoldAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func SkinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// FewUnpackAVX2 finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// SkinnyUnpackAVX2 normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
 //
 //go:noescape
-func FewUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func SkinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
 // WidenF16AVX2 converts n rows of d binary16.
 //
@@ -189,7 +189,7 @@ func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 //go:noescape
 func WidenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8AVX2 converts n rows of d integers and scales them; of a row, group neighbours share a scale.
+// WidenInt8AVX2 converts n rows of d integers and scales them. In a row, group neighbours share a scale.
 //
 //go:noescape
 func WidenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
@@ -219,7 +219,7 @@ func TanhAVX2(dst []float32, src []float32)
 //go:noescape
 func PeakAVX2(n int)
 
-// ReadAVX2 reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory.
+// ReadAVX2 reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
 //
 //go:noescape
 func ReadAVX2(p []float32)

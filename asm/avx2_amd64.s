@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func Tile1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, FMA3
-TEXT ·Tile1AVX2(SB), NOSPLIT, $0-121
+TEXT ·Gemm1AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -1567,9 +1567,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, FMA3
-TEXT ·TileMax1AVX2(SB), NOSPLIT, $0-144
+TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -2992,9 +2992,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·TileFold1AVX2(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge1AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -4561,9 +4561,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, FMA3
-TEXT ·Tile2AVX2(SB), NOSPLIT, $0-121
+TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -5321,9 +5321,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, FMA3
-TEXT ·TileMax2AVX2(SB), NOSPLIT, $0-144
+TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -6042,9 +6042,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·TileFold2AVX2(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -6829,9 +6829,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, FMA3
-TEXT ·Tile3AVX2(SB), NOSPLIT, $0-121
+TEXT ·Gemm3AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -7366,9 +7366,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, FMA3
-TEXT ·TileMax3AVX2(SB), NOSPLIT, $0-144
+TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -7889,9 +7889,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·TileFold3AVX2(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge3AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -8452,9 +8452,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, FMA3
-TEXT ·StripAVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -8797,9 +8797,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, F16C, FMA3
-TEXT ·StripF16AVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -9208,9 +9208,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3
-TEXT ·StripBF16AVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -9703,9 +9703,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func SettleAVX2(c []float32, ldc int, m int, bias []float32)
+// func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
-TEXT ·SettleAVX2(SB), NOSPLIT, $0-64
+TEXT ·AddBiasAVX2(SB), NOSPLIT, $0-64
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
@@ -10136,9 +10136,9 @@ chunk1done:
 	SUBQ    $0x00000008, SI
 	JMP     columns
 
-// func MaskAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// func MaskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX2
-TEXT ·MaskAVX2(SB), NOSPLIT, $0-120
+TEXT ·MaskSpanAVX2(SB), NOSPLIT, $0-120
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -10209,9 +10209,9 @@ DATA constff800000AVX2<>+24(SB)/4, $0xff800000
 DATA constff800000AVX2<>+28(SB)/4, $0xff800000
 GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func AlibiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// func ALiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·AlibiAVX2(SB), NOSPLIT, $0-120
+TEXT ·ALiBiAVX2(SB), NOSPLIT, $0-120
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -10556,9 +10556,9 @@ DATA const3fb8aa3bAVX2<>+24(SB)/4, $0x3fb8aa3b
 DATA const3fb8aa3bAVX2<>+28(SB)/4, $0x3fb8aa3b
 GLOBL const3fb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
-// func HideAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// func MaskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX2
-TEXT ·HideAVX2(SB), NOSPLIT, $0-120
+TEXT ·MaskBoolAVX2(SB), NOSPLIT, $0-120
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -11371,9 +11371,9 @@ DATA constcd9e8d57AVX2<>+24(SB)/4, $0xcd9e8d57
 DATA constcd9e8d57AVX2<>+28(SB)/4, $0xcd9e8d57
 GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
 
-// func FoldAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// func MergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·FoldAVX2(SB), NOSPLIT, $0-144
+TEXT ·MergeStatsAVX2(SB), NOSPLIT, $0-144
 	MOVQ max_base+0(FP), AX
 	MOVQ sum_base+24(FP), CX
 	MOVQ blockMax_base+48(FP), DX
@@ -11953,9 +11953,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func FewScoresAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·FewScoresAVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -13273,9 +13273,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·FewValuesAVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -14442,9 +14442,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·FewScoresF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -15736,9 +15736,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·FewValuesF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -16335,9 +16335,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewScoresBF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -17511,9 +17511,9 @@ DATA constffff0000AVX2<>+24(SB)/4, $0xffff0000
 DATA constffff0000AVX2<>+28(SB)/4, $0xffff0000
 GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func FewValuesBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewValuesBF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -18150,9 +18150,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewScoresInt8AVX2(SB), NOSPLIT, $0-200
+TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $0-200
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, lsc+80(FP)
 	MOVQ far+192(FP), DX
@@ -20172,9 +20172,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func SkinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·FewValuesInt8AVX2(SB), NOSPLIT, $0-200
+TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	MOVQ ldv+56(FP), AX
 	MOVQ far+192(FP), DX
 	MOVQ dv+152(FP), CX
@@ -20897,9 +20897,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewSoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// func SkinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·FewSoftmaxAVX2(SB), NOSPLIT, $0-88
+TEXT ·SkinnySoftmaxAVX2(SB), NOSPLIT, $0-88
 	MOVQ           s_base+0(FP), AX
 	MOVQ           ld+24(FP), CX
 	SHLQ           $0x02, CX
@@ -21013,9 +21013,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewFoldAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// func SkinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·FewFoldAVX2(SB), NOSPLIT, $0-128
+TEXT ·SkinnyMergeAVX2(SB), NOSPLIT, $0-128
 	MOVQ  o_base+0(FP), AX
 	MOVQ  ldo+24(FP), CX
 	SHLQ  $0x02, CX
@@ -21070,9 +21070,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// func SkinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX
-TEXT ·FewUnpackAVX2(SB), NOSPLIT, $0-128
+TEXT ·SkinnyUnpackAVX2(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
 	MOVQ    o_base+48(FP), DX

@@ -4,195 +4,195 @@
 
 package asm
 
-// Tile1AVX512 is the tile product for panels of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax1AVX512 is Tile1AVX512 from +0; max is raised to the largest result of every lane.
+// GemmMax1AVX512 is Gemm1AVX512 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold1AVX512 is Tile1AVX512 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge1AVX512 is Gemm1AVX512 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile2AVX512 is the tile product for panels of 32 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax2AVX512 is Tile2AVX512 from +0; max is raised to the largest result of every lane.
+// GemmMax2AVX512 is Gemm2AVX512 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold2AVX512 is Tile2AVX512 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge2AVX512 is Gemm2AVX512 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile3AVX512 is the tile product for panels of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax3AVX512 is Tile3AVX512 from +0; max is raised to the largest result of every lane.
+// GemmMax3AVX512 is Gemm3AVX512 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold3AVX512 is Tile3AVX512 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge3AVX512 is Gemm3AVX512 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile4AVX512 is the tile product for panels of 64 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax4AVX512 is Tile4AVX512 from +0; max is raised to the largest result of every lane.
+// GemmMax4AVX512 is Gemm4AVX512 from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold4AVX512 is Tile4AVX512 from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge4AVX512 is Gemm4AVX512 from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripAVX512 is the tile product for a whole strip of weights, 48 lanes.
+// WeightGemmAVX512 is Gemm for a whole packed panel of weights, 48 lanes.
 //
 //go:noescape
-func StripAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16AVX512 is the tile product for a whole strip of weights, 48 lanes of binary16.
+// WeightGemmF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16.
 //
 //go:noescape
-func StripF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16AVX512 is the tile product for a whole strip of weights, 48 lanes of bfloat16.
+// WeightGemmBF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16.
 //
 //go:noescape
-func StripBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// SettleAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// AddBiasAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //
 //go:noescape
-func SettleAVX512(c []float32, ldc int, m int, bias []float32)
+func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 
-// AdditiveAVX512 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16.
+// AdditiveAVX512 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
 //
 //go:noescape
 func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+// SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape
 func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskAVX512 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
+// MaskSpanAVX512 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
 //
 //go:noescape
-func MaskAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func MaskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// AlibiAVX512 subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores.
+// ALiBiAVX512 subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
 //
 //go:noescape
-func AlibiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func ALiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasAVX512 adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores.
+// BiasAVX512 adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
 //
 //go:noescape
 func BiasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// HideAVX512 replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left.
+// MaskBoolAVX512 replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
 //
 //go:noescape
-func HideAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func MaskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
 // SoftmaxAVX512 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape
 func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutAVX512 multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold.
+// DropoutAVX512 multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
 //
 //go:noescape
 func DropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// FoldAVX512 merges the statistics of a block into the running ones and writes the factors for the output.
+// MergeStatsAVX512 merges the statistics of a block into the running ones and writes the factors for the output.
 //
 //go:noescape
-func FoldAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func MergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackAVX512 transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.
+// PackAVX512 transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
 //
 //go:noescape
 func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackAVX512 finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// UnpackAVX512 normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
 //
 //go:noescape
 func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// FewScoresAVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKAVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// FewValuesAVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVAVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// FewScoresF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesF16AVX512 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVF16AVX512 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresBF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKBF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesBF16AVX512 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVBF16AVX512 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresInt8AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKInt8AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// FewValuesInt8AVX512 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVInt8AVX512 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// FewSoftmaxAVX512 is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row.
+// SkinnySoftmaxAVX512 is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
 //
 //go:noescape
-func FewSoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+func SkinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
-// FewFoldAVX512 folds n rows of part into those of o: fma(part, beta, o·alpha).
+// SkinnyMergeAVX512 merges n rows of part into those of o: fma(part, beta, o·alpha).
 //
 //go:noescape
-func FewFoldAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func SkinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// FewUnpackAVX512 finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// SkinnyUnpackAVX512 normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
 //
 //go:noescape
-func FewUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func SkinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
 // WidenF16AVX512 converts n rows of d binary16.
 //
@@ -204,7 +204,7 @@ func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 //go:noescape
 func WidenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8AVX512 converts n rows of d integers and scales them; of a row, group neighbours share a scale.
+// WidenInt8AVX512 converts n rows of d integers and scales them. In a row, group neighbours share a scale.
 //
 //go:noescape
 func WidenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
@@ -234,7 +234,7 @@ func TanhAVX512(dst []float32, src []float32)
 //go:noescape
 func PeakAVX512(n int)
 
-// ReadAVX512 reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory.
+// ReadAVX512 reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
 //
 //go:noescape
 func ReadAVX512(p []float32)

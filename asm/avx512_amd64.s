@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func Tile1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Tile1AVX512(SB), NOSPLIT, $0-121
+TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -1333,9 +1333,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileMax1AVX512(SB), NOSPLIT, $0-144
+TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -2524,9 +2524,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileFold1AVX512(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -3859,9 +3859,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Tile2AVX512(SB), NOSPLIT, $0-121
+TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -4987,9 +4987,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileMax2AVX512(SB), NOSPLIT, $0-144
+TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -6055,9 +6055,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileFold2AVX512(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -7243,9 +7243,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Tile3AVX512(SB), NOSPLIT, $0-121
+TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -8616,9 +8616,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileMax3AVX512(SB), NOSPLIT, $0-144
+TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -9945,9 +9945,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileFold3AVX512(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -11450,9 +11450,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Tile4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Tile4AVX512(SB), NOSPLIT, $0-121
+TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -12508,9 +12508,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileMax4AVX512(SB), NOSPLIT, $0-144
+TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-144
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -13551,9 +13551,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func TileFold4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TileFold4AVX512(SB), NOSPLIT, $0-168
+TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -14720,9 +14720,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func WeightGemmAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·StripAVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmAVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -16120,9 +16120,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·StripF16AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmF16AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -17544,9 +17544,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func StripBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·StripBF16AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmBF16AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
 	MOVQ rs+56(FP), DX
@@ -19064,9 +19064,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func SettleAVX512(c []float32, ldc int, m int, bias []float32)
+// func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
-TEXT ·SettleAVX512(SB), NOSPLIT, $0-64
+TEXT ·AddBiasAVX512(SB), NOSPLIT, $0-64
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
@@ -19720,9 +19720,9 @@ chunk1done:
 	SUBQ    $0x00000010, SI
 	JMP     columns
 
-// func MaskAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// func MaskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX512F
-TEXT ·MaskAVX512(SB), NOSPLIT, $0-120
+TEXT ·MaskSpanAVX512(SB), NOSPLIT, $0-120
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -19808,9 +19808,9 @@ DATA constff800000AVX512<>+56(SB)/4, $0xff800000
 DATA constff800000AVX512<>+60(SB)/4, $0xff800000
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func AlibiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// func ALiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX512F
-TEXT ·AlibiAVX512(SB), NOSPLIT, $0-120
+TEXT ·ALiBiAVX512(SB), NOSPLIT, $0-120
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -20341,9 +20341,9 @@ DATA const3fb8aa3bAVX512<>+56(SB)/4, $0x3fb8aa3b
 DATA const3fb8aa3bAVX512<>+60(SB)/4, $0x3fb8aa3b
 GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-// func HideAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// func MaskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
-TEXT ·HideAVX512(SB), NOSPLIT, $0-120
+TEXT ·MaskBoolAVX512(SB), NOSPLIT, $0-120
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -21357,9 +21357,9 @@ DATA constcd9e8d57AVX512<>+56(SB)/4, $0xcd9e8d57
 DATA constcd9e8d57AVX512<>+60(SB)/4, $0xcd9e8d57
 GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
 
-// func FoldAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// func MergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F
-TEXT ·FoldAVX512(SB), NOSPLIT, $0-144
+TEXT ·MergeStatsAVX512(SB), NOSPLIT, $0-144
 	MOVQ    max_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
 	MOVQ    blockMax_base+48(FP), DX
@@ -21973,9 +21973,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func FewScoresAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresAVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $0-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -25139,9 +25139,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewValuesAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·FewValuesAVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -27654,9 +27654,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS halvesAVX512<>+0(SB), Z0
@@ -34495,9 +34495,9 @@ DATA halvesAVX512<>+56(SB)/4, $0x001b0019
 DATA halvesAVX512<>+60(SB)/4, $0x001f001d
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
-// func FewValuesF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -35480,9 +35480,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresBF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
@@ -41702,9 +41702,9 @@ DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
 DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
 GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func FewValuesBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesBF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
 	MOVQ ldv+56(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -42727,9 +42727,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewScoresInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewScoresInt8AVX512(SB), NOSPLIT, $0-200
+TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $0-200
 	MOVQ    ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -49962,9 +49962,9 @@ DATA const47008000AVX512<>+56(SB)/4, $0x47008000
 DATA const47008000AVX512<>+60(SB)/4, $0x47008000
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func FewValuesInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·FewValuesInt8AVX512(SB), NOSPLIT, $0-200
+TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	MOVQ ldv+56(FP), AX
 	MOVQ far+192(FP), DX
 	MOVQ dv+152(FP), CX
@@ -51069,9 +51069,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewSoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// func SkinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F
-TEXT ·FewSoftmaxAVX512(SB), NOSPLIT, $0-88
+TEXT ·SkinnySoftmaxAVX512(SB), NOSPLIT, $0-88
 	MOVQ            s_base+0(FP), AX
 	MOVQ            ld+24(FP), CX
 	SHLQ            $0x02, CX
@@ -51170,9 +51170,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewFoldAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// func SkinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F, FMA3
-TEXT ·FewFoldAVX512(SB), NOSPLIT, $0-128
+TEXT ·SkinnyMergeAVX512(SB), NOSPLIT, $0-128
 	MOVQ  o_base+0(FP), AX
 	MOVQ  ldo+24(FP), CX
 	SHLQ  $0x02, CX
@@ -51227,9 +51227,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func FewUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// func SkinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·FewUnpackAVX512(SB), NOSPLIT, $0-128
+TEXT ·SkinnyUnpackAVX512(SB), NOSPLIT, $0-128
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
 	MOVQ    o_base+48(FP), DX

@@ -4,180 +4,180 @@
 
 package asm
 
-// Tile1NEON is the tile product for panels of 4 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm1NEON is the matrix product for query tiles of 4 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax1NEON is Tile1NEON from +0; max is raised to the largest result of every lane.
+// GemmMax1NEON is Gemm1NEON from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold1NEON is Tile1NEON from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge1NEON is Gemm1NEON from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile2NEON is the tile product for panels of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm2NEON is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax2NEON is Tile2NEON from +0; max is raised to the largest result of every lane.
+// GemmMax2NEON is Gemm2NEON from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold2NEON is Tile2NEON from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge2NEON is Gemm2NEON from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Tile3NEON is the tile product for panels of 12 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm3NEON is the matrix product for query tiles of 12 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
 //
 //go:noescape
-func Tile3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// TileMax3NEON is Tile3NEON from +0; max is raised to the largest result of every lane.
+// GemmMax3NEON is Gemm3NEON from +0 and raises max to the results.
 //
 //go:noescape
-func TileMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
 
-// TileFold3NEON is Tile3NEON from +0, folded into c: fma(result, beta, c·alpha).
+// GemmMerge3NEON is Gemm3NEON from +0, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
-func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// StripNEON is the tile product for a whole strip of weights, 48 lanes.
+// WeightGemmNEON is Gemm for a whole packed panel of weights, 48 lanes.
 //
 //go:noescape
-func StripNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// StripF16NEON is the tile product for a whole strip of weights, 48 lanes of binary16.
+// WeightGemmF16NEON is Gemm for a whole packed panel of weights, 48 lanes of binary16.
 //
 //go:noescape
-func StripF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// StripBF16NEON is the tile product for a whole strip of weights, 48 lanes of bfloat16.
+// WeightGemmBF16NEON is Gemm for a whole packed panel of weights, 48 lanes of bfloat16.
 //
 //go:noescape
-func StripBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// SettleNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// AddBiasNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //
 //go:noescape
-func SettleNEON(c []float32, ldc int, m int, bias []float32)
+func AddBiasNEON(c []float32, ldc int, m int, bias []float32)
 
-// AdditiveNEON computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16.
+// AdditiveNEON computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
 //
 //go:noescape
 func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves.
+// SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape
 func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskNEON replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left.
+// MaskSpanNEON replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
 //
 //go:noescape
-func MaskNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func MaskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// AlibiNEON subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores.
+// ALiBiNEON subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
 //
 //go:noescape
-func AlibiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func ALiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasNEON adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores.
+// BiasNEON adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
 //
 //go:noescape
 func BiasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// HideNEON replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left.
+// MaskBoolNEON replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
 //
 //go:noescape
-func HideNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func MaskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
 // SoftmaxNEON turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
 //
 //go:noescape
 func SoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutNEON multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold.
+// DropoutNEON multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
 //
 //go:noescape
 func DropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// FoldNEON merges the statistics of a block into the running ones and writes the factors for the output.
+// MergeStatsNEON merges the statistics of a block into the running ones and writes the factors for the output.
 //
 //go:noescape
-func FoldNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func MergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackNEON transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them.
+// PackNEON transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
 //
 //go:noescape
 func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackNEON finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// UnpackNEON normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
 //
 //go:noescape
 func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// FewScoresNEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKNEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// FewValuesNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// FewScoresF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresBF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKBF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// FewValuesBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// FewScoresInt8NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the panel q. It raises max to them, and prefetches rows from next on.
+// SkinnyQKInt8NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
-func FewScoresInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// FewValuesInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
 //
 //go:noescape
-func FewValuesInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func SkinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// FewSoftmaxNEON is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row.
+// SkinnySoftmaxNEON is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
 //
 //go:noescape
-func FewSoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+func SkinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 
-// FewFoldNEON folds n rows of part into those of o: fma(part, beta, o·alpha).
+// SkinnyMergeNEON merges n rows of part into those of o: fma(part, beta, o·alpha).
 //
 //go:noescape
-func FewFoldNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func SkinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// FewUnpackNEON finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// SkinnyUnpackNEON normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
 //
 //go:noescape
-func FewUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func SkinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
 // WidenF16NEON converts n rows of d binary16.
 //
@@ -189,7 +189,7 @@ func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 //go:noescape
 func WidenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8NEON converts n rows of d integers and scales them; of a row, group neighbours share a scale.
+// WidenInt8NEON converts n rows of d integers and scales them. In a row, group neighbours share a scale.
 //
 //go:noescape
 func WidenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
@@ -219,7 +219,7 @@ func TanhNEON(dst []float32, src []float32)
 //go:noescape
 func PeakNEON(n int)
 
-// ReadNEON reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory.
+// ReadNEON reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
 //
 //go:noescape
 func ReadNEON(p []float32)

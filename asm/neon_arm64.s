@@ -120,8 +120,8 @@ DATA spreadNEON<>+56(SB)/4, $0x0e0e0e0e
 DATA spreadNEON<>+60(SB)/4, $0x0f0f0f0f
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
 
-// func Tile1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Tile1NEON(SB), NOSPLIT, $0-121
+// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·Gemm1NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -3876,8 +3876,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·TileMax1NEON(SB), NOSPLIT, $0-144
+// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-144
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -7600,8 +7600,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileFold1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·TileFold1NEON(SB), NOSPLIT, $0-168
+// func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge1NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -11476,8 +11476,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Tile2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Tile2NEON(SB), NOSPLIT, $0-121
+// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·Gemm2NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -14090,8 +14090,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·TileMax2NEON(SB), NOSPLIT, $0-144
+// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-144
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -16782,8 +16782,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileFold2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·TileFold2NEON(SB), NOSPLIT, $0-168
+// func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge2NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -19642,8 +19642,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Tile3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Tile3NEON(SB), NOSPLIT, $0-121
+// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·Gemm3NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -21394,8 +21394,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·TileMax3NEON(SB), NOSPLIT, $0-144
+// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-144
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -23234,8 +23234,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func TileFold3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·TileFold3NEON(SB), NOSPLIT, $0-168
+// func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge3NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -25190,8 +25190,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func StripNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·StripNEON(SB), NOSPLIT, $0-121
+// func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+TEXT ·WeightGemmNEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -26040,8 +26040,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func StripF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·StripF16NEON(SB), NOSPLIT, $0-121
+// func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·WeightGemmF16NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -26998,8 +26998,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func StripBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·StripBF16NEON(SB), NOSPLIT, $0-121
+// func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+TEXT ·WeightGemmBF16NEON(SB), NOSPLIT, $0-121
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -27956,8 +27956,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func SettleNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·SettleNEON(SB), NOSPLIT, $0-64
+// func AddBiasNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·AddBiasNEON(SB), NOSPLIT, $0-64
 	MOVD c_base+0(FP), R0
 	MOVD ldc+24(FP), R1
 	LSL $2, R1, R1
@@ -28375,8 +28375,8 @@ chunk1done:
 	SUB $4, R4, R4
 	B columns
 
-// func MaskNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-TEXT ·MaskNEON(SB), NOSPLIT, $0-120
+// func MaskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+TEXT ·MaskSpanNEON(SB), NOSPLIT, $0-120
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -28428,8 +28428,8 @@ next:
 done:
 	RET
 
-// func AlibiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-TEXT ·AlibiNEON(SB), NOSPLIT, $0-120
+// func ALiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·ALiBiNEON(SB), NOSPLIT, $0-120
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -28705,8 +28705,8 @@ next:
 	BNE lanes
 	RET
 
-// func HideNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
-TEXT ·HideNEON(SB), NOSPLIT, $0-120
+// func MaskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+TEXT ·MaskBoolNEON(SB), NOSPLIT, $0-120
 	MOVD keep_base+40(FP), R0
 	MOVD off_base+64(FP), R1
 	MOVD n+32(FP), R2
@@ -29442,8 +29442,8 @@ next:
 done:
 	RET
 
-// func FoldNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-TEXT ·FoldNEON(SB), NOSPLIT, $0-144
+// func MergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+TEXT ·MergeStatsNEON(SB), NOSPLIT, $0-144
 	MOVD max_base+0(FP), R0
 	MOVD sum_base+24(FP), R1
 	MOVD blockMax_base+48(FP), R2
@@ -29781,8 +29781,8 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
-// func FewScoresNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-TEXT ·FewScoresNEON(SB), NOSPLIT, $0-160
+// func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+TEXT ·SkinnyQKNEON(SB), NOSPLIT, $0-160
 	MOVD ldk+48(FP), R0
 	LSL $2, R0, R0
 	MOVD m+88(FP), R1
@@ -31597,8 +31597,8 @@ next:
 done:
 	RET
 
-// func FewValuesNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-TEXT ·FewValuesNEON(SB), NOSPLIT, $0-160
+// func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+TEXT ·SkinnyPVNEON(SB), NOSPLIT, $0-160
 	MOVD v_base+32(FP), R0
 	MOVD ldv+56(FP), R1
 	LSL $2, R1, R1
@@ -32479,8 +32479,8 @@ singleend:
 done:
 	RET
 
-// func FewScoresF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·FewScoresF16NEON(SB), NOSPLIT, $0-160
+// func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldk+48(FP), R0
 	LSL $1, R0, R0
 	MOVD m+88(FP), R1
@@ -34019,8 +34019,8 @@ next:
 done:
 	RET
 
-// func FewValuesF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-TEXT ·FewValuesF16NEON(SB), NOSPLIT, $0-160
+// func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·SkinnyPVF16NEON(SB), NOSPLIT, $0-160
 	MOVD v_base+32(FP), R0
 	MOVD ldv+56(FP), R1
 	LSL $1, R1, R1
@@ -36011,8 +36011,8 @@ halfend:
 done:
 	RET
 
-// func FewScoresBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·FewScoresBF16NEON(SB), NOSPLIT, $0-160
+// func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $0-160
 	MOVD $0x00000000, R0
 	VDUP R0, V0.S4
 	MOVD ldk+48(FP), R0
@@ -37621,8 +37621,8 @@ next:
 done:
 	RET
 
-// func FewValuesBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-TEXT ·FewValuesBF16NEON(SB), NOSPLIT, $0-160
+// func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·SkinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	MOVD $0x00000000, R0
 	VDUP R0, V0.S4
 	MOVD v_base+32(FP), R0
@@ -39615,8 +39615,8 @@ halfend:
 done:
 	RET
 
-// func FewScoresInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
-TEXT ·FewScoresInt8NEON(SB), NOSPLIT, $0-200
+// func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $0-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
 	MOVD $0x4b4b4b4b, R0
@@ -42765,8 +42765,8 @@ next:
 done:
 	RET
 
-// func FewValuesInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
-TEXT ·FewValuesInt8NEON(SB), NOSPLIT, $0-200
+// func SkinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+TEXT ·SkinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
 	MOVD $0x4b4b4b4b, R0
@@ -46250,8 +46250,8 @@ halfend:
 done:
 	RET
 
-// func FewSoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·FewSoftmaxNEON(SB), NOSPLIT, $0-88
+// func SkinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·SkinnySoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -46429,8 +46429,8 @@ done:
 	FMOVQ F1, (R6)
 	RET
 
-// func FewFoldNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
-TEXT ·FewFoldNEON(SB), NOSPLIT, $0-128
+// func SkinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+TEXT ·SkinnyMergeNEON(SB), NOSPLIT, $0-128
 	MOVD o_base+0(FP), R0
 	MOVD ldo+24(FP), R1
 	LSL $2, R1, R1
@@ -46490,8 +46490,8 @@ end:
 done:
 	RET
 
-// func FewUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
-TEXT ·FewUnpackNEON(SB), NOSPLIT, $0-128
+// func SkinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+TEXT ·SkinnyUnpackNEON(SB), NOSPLIT, $0-128
 	MOVD dst_base+0(FP), R0
 	MOVD off_base+24(FP), R1
 	MOVD o_base+48(FP), R2

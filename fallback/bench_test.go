@@ -19,14 +19,14 @@ func BenchmarkFMA(b *testing.B) {
 	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(x)), "ns/fma")
 }
 
-func BenchmarkTile(b *testing.B) {
+func BenchmarkGemm(b *testing.B) {
 	const m, k = 64, 64
 	r := rand.New(rand.NewPCG(1, 2))
 	c, x, y := make([]float32, m*Lanes), make([]float32, m*k), make([]float32, k*Lanes)
 	fill(r, x)
 	fill(r, y)
 	for b.Loop() {
-		Tile(c, Lanes, x, k, 1, y, Lanes, m, k, false)
+		Gemm(c, Lanes, x, k, 1, y, Lanes, m, k, false)
 	}
 	b.ReportMetric(2*float64(b.N*m*k*Lanes)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }

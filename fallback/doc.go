@@ -11,6 +11,6 @@
 // on the architecture.
 //
 // Besides the kernels there are straightforward versions of the tiles for
-// panels of any width ([TileW] and its siblings) and a float64 [Oracle]; both
+// panels of any width ([GemmW] and its siblings) and a float64 [Oracle]; both
 // are for tests.
 package fallback

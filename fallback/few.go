@@ -1,13 +1,13 @@
 package fallback
 
-// FewScores computes the products of m ≥ 16 rows of k, d ≥ 4 columns long, and the
+// SkinnyQK computes the products of m ≥ 16 rows of k, d ≥ 4 columns long, and the
 // first n of the len(max) lanes of the panel q, and raises max to them:
 //
 //	s[j·len(max)+lane] = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x = 0..d-1, from +0
 //
 // The lanes behind the last query, up to a multiple of 4, repeat it, and those
 // behind them the 4 before. The last arguments are a hint for others.
-func FewScores(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
+func SkinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 	w := len(max)
 	for j := 0; j < m; j += Lanes {
 		j := min(j, m-Lanes)
@@ -61,14 +61,14 @@ func keyChains(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
 	return [Lanes]float32{c0, c1, c2, c3, c4, c5, c6, c7}
 }
 
-// FewValues computes the products of n lanes of the weights p and m rows of v, dv
+// SkinnyPV computes the products of n lanes of the weights p and m rows of v, dv
 // columns long:
 //
 //	o[i·ldo+e] = fma(p[j·ldp+i], v[j·ldv+e], acc), j = 0..m-1
 //
 // from +0, or from what o holds if load is true. The last arguments are a hint for
 // others.
-func FewValues(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
+func SkinnyPV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 	for i := range n {
 		row := window(o, i*ldo, dv)
 		if !load {
@@ -86,9 +86,9 @@ func FewValues(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, 
 	}
 }
 
-// FewFold folds n rows of part into those of o: o = fma(part, beta, o·alpha), with
+// SkinnyMerge folds n rows of part into those of o: o = fma(part, beta, o·alpha), with
 // a factor for each row.
-func FewFold(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
+func SkinnyMerge(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
 	for i := range n {
 		row, in := window(o, i*ldo, dv), window(part, i*ldp, dv)
 		for e := range row {
@@ -97,9 +97,9 @@ func FewFold(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta [
 	}
 }
 
-// FewUnpack is Unpack for n rows of dv columns that lie in rows already:
+// SkinnyUnpack is Unpack for n rows of dv columns that lie in rows already:
 // dst[off[i]+e] = o[i·ldo+e]·inv + (+0).
-func FewUnpack(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
+func SkinnyUnpack(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
 	var nans uint64
 	for i, at := range window(off, 0, n) {
 		inv, row := inverse(sum[i]), window(dst, at, dv)

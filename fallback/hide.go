@@ -1,9 +1,9 @@
 package fallback
 
-// Hide hides scores, for n rows of len(max) lanes: s[j·ld+lane] becomes -Inf
+// MaskBool hides scores, for n rows of len(max) lanes: s[j·ld+lane] becomes -Inf
 // where keep[off[lane]+j] == hidden and stays elsewhere. Then it raises max to
 // the largest score of every lane.
-func Hide(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32) {
+func MaskBool(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32) {
 	for lane, m := range max {
 		for j, k := range window(keep, off[lane], n) {
 			x := &s[j*ld+lane]

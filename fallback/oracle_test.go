@@ -33,11 +33,11 @@ func attention(out, q, k, v []float32, lq, lk, d, dv int, scale float32, span fu
 		for lane := range blockMax {
 			blockMax[lane] = negInf
 		}
-		TileMax(s, Lanes, k[j*d:], d, 1, qt, Lanes, n, d, unmasked[:])
-		Mask(s, Lanes, j, n, lo[:], hi[:], blockMax[:])
+		GemmMax(s, Lanes, k[j*d:], d, 1, qt, Lanes, n, d, unmasked[:])
+		MaskSpan(s, Lanes, j, n, lo[:], hi[:], blockMax[:])
 		Softmax(s, Lanes, n, blockMax[:], blockSum[:])
-		Fold(top[:], sum[:], blockMax[:], blockSum[:], alpha[:], beta[:])
-		TileFold(o, Lanes, v[j*dv:], 1, dv, s, Lanes, dv, n, alpha[:], beta[:])
+		MergeStats(top[:], sum[:], blockMax[:], blockSum[:], alpha[:], beta[:])
+		GemmMerge(o, Lanes, v[j*dv:], 1, dv, s, Lanes, dv, n, alpha[:], beta[:])
 	}
 	Unpack(out, ooff[:], o, Lanes, lq, dv, sum[:])
 }

@@ -12,7 +12,7 @@ var (
 	negZero = float32(math.Copysign(0, -1))
 )
 
-func TestMask(t *testing.T) {
+func TestMaskSpan(t *testing.T) {
 	// rows 10..13 of 5 lanes, one element between rows
 	const w, ld, j0, n = 5, 6, 10, 4
 	lo := []int32{0, 11, 12, 13, 0}
@@ -24,7 +24,7 @@ func TestMask(t *testing.T) {
 	s[1*ld+1] = nan // visible: it stays, but is no maximum
 	s[2*ld+2] = nan // hidden
 	top := []float32{-inf, -inf, -inf, 50, 3}
-	Mask(s, ld, j0, n, lo, hi, top)
+	MaskSpan(s, ld, j0, n, lo, hi, top)
 	equal(t, "s", s, []float32{
 		0, -inf, -inf, -inf, 4, 5,
 		6, nan, -inf, -inf, -inf, 11,
@@ -34,10 +34,10 @@ func TestMask(t *testing.T) {
 	equal(t, "max", top, []float32{18, 13, -inf, 50, 4})
 }
 
-func TestMaskZeros(t *testing.T) {
+func TestMaskSpanZeros(t *testing.T) {
 	// x > y fails between zeros, so y, the older, stays
 	top := []float32{0, negZero}
-	Mask([]float32{negZero, 0}, 2, 0, 1, []int32{0, 0}, []int32{1, 1}, top)
+	MaskSpan([]float32{negZero, 0}, 2, 0, 1, []int32{0, 0}, []int32{1, 1}, top)
 	equal(t, "max", top, []float32{0, negZero})
 }
 
@@ -73,7 +73,7 @@ func TestSoftmaxOrder(t *testing.T) {
 	equal(t, "small first", sum, []float32{1 + 0x1p-23})
 }
 
-func TestFold(t *testing.T) {
+func TestMergeStats(t *testing.T) {
 	for _, c := range []struct{ max, sum, blockMax, blockSum, wantMax, wantSum, alpha, beta float32 }{
 		{2, 3, 2, 5, 2, 8, 1, 1},
 		{2, 3, 1, 5, 2, 5.5, 1, 0.5},
@@ -91,7 +91,7 @@ func TestFold(t *testing.T) {
 	} {
 		top, sum := []float32{c.max}, []float32{c.sum}
 		alpha, beta := []float32{9}, []float32{9}
-		Fold(top, sum, []float32{c.blockMax}, []float32{c.blockSum}, alpha, beta)
+		MergeStats(top, sum, []float32{c.blockMax}, []float32{c.blockSum}, alpha, beta)
 		equal(t, "max, sum, alpha, beta", []float32{top[0], sum[0], alpha[0], beta[0]}, []float32{c.wantMax, c.wantSum, c.alpha, c.beta})
 	}
 }

@@ -1,7 +1,7 @@
 package fallback
 
-// TileW is Tile for panels of w lanes, straight from its definition.
-func TileW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+// GemmW is Gemm for panels of w lanes, straight from its definition.
+func GemmW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	for i := range m {
 		for lane := range w {
 			var acc float32
@@ -16,9 +16,9 @@ func TileW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ld
 	}
 }
 
-// TileMaxW is TileMax for panels of w lanes, straight from its definition.
-func TileMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
-	TileW(w, c, ldc, a, rs, cs, b, ldb, m, k, false)
+// GemmMaxW is GemmMax for panels of w lanes, straight from its definition.
+func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+	GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, false)
 	for i := range m {
 		for lane := range w {
 			max[lane] = larger(c[i*ldc+lane], max[lane])
@@ -26,10 +26,10 @@ func TileMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32,
 	}
 }
 
-// TileFoldW is TileFold for panels of w lanes, straight from its definition.
-func TileFoldW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
+// GemmMergeW is GemmMerge for panels of w lanes, straight from its definition.
+func GemmMergeW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	acc := make([]float32, m*w)
-	TileW(w, acc, w, a, rs, cs, b, ldb, m, k, false)
+	GemmW(w, acc, w, a, rs, cs, b, ldb, m, k, false)
 	for i := range m {
 		for lane := range w {
 			p := &c[i*ldc+lane]

@@ -4,10 +4,10 @@ import "math"
 
 var negInf = float32(math.Inf(-1))
 
-// Mask hides scores, for n rows of len(max) lanes of which the first is number
+// MaskSpan hides scores, for n rows of len(max) lanes of which the first is number
 // j0: s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane] and becomes -Inf
 // otherwise. Then it raises max to the largest score of every lane.
-func Mask(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
+func MaskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
@@ -35,7 +35,7 @@ func Softmax(s []float32, ld, n int, max, sum []float32) {
 	}
 }
 
-// Fold merges the statistics of a block into the running ones and returns in
+// MergeStats merges the statistics of a block into the running ones and returns in
 // alpha and beta the factors that do the same to the output: per lane
 //
 //	m = max(blockMax, max), z = m with 0 for -Inf
@@ -43,7 +43,7 @@ func Softmax(s []float32, ld, n int, max, sum []float32) {
 //	sum = fma(blockSum, beta, sum·alpha), max = m
 //
 // A side that has seen no key (-Inf, sum 0) changes nothing in the other.
-func Fold(max, sum, blockMax, blockSum, alpha, beta []float32) {
+func MergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 	for lane, old := range max {
 		m := larger(blockMax[lane], old)
 		z := finite(m)

@@ -2,50 +2,50 @@ package fallback
 
 import "math"
 
-// StripLanes is the width of the strips that Strip and its siblings work on.
-const StripLanes = 48
+// PanelLanes is the width of the strips that WeightGemm and its siblings work on.
+const PanelLanes = 48
 
-// Strip is Tile for the lanes of a whole strip.
-func Strip(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+// WeightGemm is Gemm for the lanes of a whole strip.
+func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	if m == 0 {
 		return
 	}
-	for lane := 0; lane < StripLanes; lane += Lanes {
-		Tile(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
+	for lane := 0; lane < PanelLanes; lane += Lanes {
+		Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
 	}
 }
 
-// StripF16 is Strip with binary16 numbers in b.
-func StripF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+// WeightGemmF16 is WeightGemm with binary16 numbers in b.
+func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
 	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
 }
 
-// StripBF16 is Strip with bfloat16 numbers in b.
-func StripBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+// WeightGemmBF16 is WeightGemm with bfloat16 numbers in b.
+func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
 	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
 }
 
 // stripWidened widens some rows of b at a time.
 func stripWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
 	const rows = 16
-	var wide [rows * StripLanes]float32
+	var wide [rows * PanelLanes]float32
 	for x := 0; ; x += rows {
 		n := min(rows, k-x)
 		for r := range n {
-			for lane, h := range window(b, (x+r)*ldb, StripLanes) {
-				wide[r*StripLanes+lane] = widen(h)
+			for lane, h := range window(b, (x+r)*ldb, PanelLanes) {
+				wide[r*PanelLanes+lane] = widen(h)
 			}
 		}
-		Strip(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], StripLanes, m, n, load || x > 0)
+		WeightGemm(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], PanelLanes, m, n, load || x > 0)
 		if x+n == k {
 			return
 		}
 	}
 }
 
-// Settle adds a bias to the first m rows of c, len(bias) wide, and makes every NaN
+// AddBias adds a bias to the first m rows of c, len(bias) wide, and makes every NaN
 // the one with the bits 0x7fc00000.
-func Settle(c []float32, ldc, m int, bias []float32) {
+func AddBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {
 		for x := range window(c, i*ldc, len(bias)) {
 			y := c[i*ldc+x] + bias[x]

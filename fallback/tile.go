@@ -1,14 +1,14 @@
 package fallback
 
-// Lanes is the width of the panels that Tile, TileMax and TileFold work on.
+// Lanes is the width of the panels that Gemm, GemmMax and GemmMerge work on.
 const Lanes = 8
 
-// Tile computes m rows of c, Lanes wide, each the fma chain over the k rows of b
+// Gemm computes m rows of c, Lanes wide, each the fma chain over the k rows of b
 //
 //	c[i·ldc+lane] = fma(a[i·rs+x·cs], b[x·ldb+lane], c[i·ldc+lane]), x = 0..k-1
 //
 // that starts from +0, or from what c holds if load is true.
-func Tile(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	for i := range m {
 		row := (*[Lanes]float32)(c[i*ldc:])
 		if !load {
@@ -18,9 +18,9 @@ func Tile(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k 
 	}
 }
 
-// TileMax is Tile from +0 that also raises max to the largest result of every
+// GemmMax is Gemm from +0 that also raises max to the largest result of every
 // lane. A NaN does not count.
-func TileMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+func GemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
 	top := (*[Lanes]float32)(max)
 	for i := range m {
 		row := (*[Lanes]float32)(c[i*ldc:])
@@ -32,9 +32,9 @@ func TileMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m,
 	}
 }
 
-// TileFold is Tile from +0, folded into what c holds:
+// GemmMerge is Gemm from +0, folded into what c holds:
 // c = fma(result, beta[lane], c·alpha[lane]).
-func TileFold(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
+func GemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	al, be := (*[Lanes]float32)(alpha), (*[Lanes]float32)(beta)
 	for i := range m {
 		row := (*[Lanes]float32)(c[i*ldc:])

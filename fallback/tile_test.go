@@ -61,7 +61,7 @@ func equal(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-func TestTile(t *testing.T) {
+func TestGemm(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for m := range 6 {
 		for k := range 10 {
@@ -85,31 +85,31 @@ func testTile(t *testing.T, r *rand.Rand, m, k, gap, cs int) {
 
 	for _, load := range []bool{false, true} {
 		got, want := c.clone(), c.clone()
-		Tile(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
-		TileW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
-		equal(t, fmt.Sprintf("Tile(m=%d k=%d gap=%d cs=%d load=%v)", m, k, gap, cs, load), got.x, want.x)
+		Gemm(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
+		GemmW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
+		equal(t, fmt.Sprintf("Gemm(m=%d k=%d gap=%d cs=%d load=%v)", m, k, gap, cs, load), got.x, want.x)
 	}
 
 	got, want := c.clone(), c.clone()
 	gotMax, wantMax := append([]float32(nil), lane(0)...), append([]float32(nil), lane(0)...)
-	TileMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, gotMax)
-	TileMaxW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, wantMax)
-	equal(t, "TileMax", got.x, want.x)
-	equal(t, "TileMax max", gotMax, wantMax)
+	GemmMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, gotMax)
+	GemmMaxW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, wantMax)
+	equal(t, "GemmMax", got.x, want.x)
+	equal(t, "GemmMax max", gotMax, wantMax)
 
 	got, want = c.clone(), c.clone()
-	TileFold(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
-	TileFoldW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
-	equal(t, "TileFold", got.x, want.x)
+	GemmMerge(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
+	GemmMergeW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
+	equal(t, "GemmMerge", got.x, want.x)
 }
 
 // A[i][x] may also lie in columns: rs = 1.
-func TestTileColumns(t *testing.T) {
+func TestGemmColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	const m, k = 5, 7
 	a, b := newMatrix(r, k, m, 2), newMatrix(r, k, Lanes, 0)
 	got, want := make([]float32, m*Lanes), make([]float32, m*Lanes)
-	Tile(got, Lanes, a.x, 1, a.stride, b.x, b.stride, m, k, false)
+	Gemm(got, Lanes, a.x, 1, a.stride, b.x, b.stride, m, k, false)
 	for i := range m {
 		for lane := range Lanes {
 			for x := range k {
@@ -118,33 +118,33 @@ func TestTileColumns(t *testing.T) {
 			}
 		}
 	}
-	equal(t, "Tile", got, want)
+	equal(t, "Gemm", got, want)
 }
 
-// TileW of a wide panel is TileW of its lanes.
-func TestTileWidth(t *testing.T) {
+// GemmW of a wide panel is GemmW of its lanes.
+func TestGemmWidth(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const w, m, k = 13, 3, 5
 	a, b, c := newMatrix(r, m, k, 0), newMatrix(r, k, w, 1), newMatrix(r, m, w, 2)
 	wide, narrow := c.clone(), c.clone()
-	TileW(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, true)
+	GemmW(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, true)
 	for lane := range w {
-		TileW(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, true)
+		GemmW(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, true)
 	}
-	equal(t, "TileW", narrow.x, wide.x)
+	equal(t, "GemmW", narrow.x, wide.x)
 }
 
-func TestTileNonFinite(t *testing.T) {
+func TestGemmNonFinite(t *testing.T) {
 	b := []float32{0, 1, -1, inf, -inf, nan, 2, 3}
 	c := make([]float32, Lanes)
 	top := []float32{7, 7, 7, 7, 7, 7, 7, -inf}
-	TileMax(c, Lanes, []float32{2}, 1, 1, b, Lanes, 1, 1, top)
-	equal(t, "TileMax", c, []float32{0, 2, -2, inf, -inf, nan, 4, 6})
+	GemmMax(c, Lanes, []float32{2}, 1, 1, b, Lanes, 1, 1, top)
+	equal(t, "GemmMax", c, []float32{0, 2, -2, inf, -inf, nan, 4, 6})
 	equal(t, "max", top, []float32{7, 7, 7, inf, 7, 7, 7, 6})
 
 	// 0·Inf and Inf-Inf
-	Tile(c, Lanes, []float32{0, 1}, 2, 1, append(b, b...), Lanes, 1, 2, false)
-	equal(t, "Tile", c, []float32{0, 1, -1, nan, nan, nan, 2, 3})
+	Gemm(c, Lanes, []float32{0, 1}, 2, 1, append(b, b...), Lanes, 1, 2, false)
+	equal(t, "Gemm", c, []float32{0, 1, -1, nan, nan, nan, 2, 3})
 }
 
 // Slices that are too short must panic, even where their capacity would do.
@@ -155,23 +155,23 @@ func TestShortSlices(t *testing.T) {
 		name string
 		call func(cut int)
 	}{
-		{"Tile c", func(cut int) {
-			Tile(full(n * Lanes)[:n*Lanes-cut], Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, true)
+		{"Gemm c", func(cut int) {
+			Gemm(full(n * Lanes)[:n*Lanes-cut], Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, true)
 		}},
-		{"Tile a", func(cut int) {
-			Tile(full(n*Lanes), Lanes, full(n * d)[:n*d-cut], d, 1, full(d*Lanes), Lanes, n, d, true)
+		{"Gemm a", func(cut int) {
+			Gemm(full(n*Lanes), Lanes, full(n * d)[:n*d-cut], d, 1, full(d*Lanes), Lanes, n, d, true)
 		}},
-		{"Tile b", func(cut int) {
-			Tile(full(n*Lanes), Lanes, full(n*d), d, 1, full(d * Lanes)[:d*Lanes-cut], Lanes, n, d, true)
+		{"Gemm b", func(cut int) {
+			Gemm(full(n*Lanes), Lanes, full(n*d), d, 1, full(d * Lanes)[:d*Lanes-cut], Lanes, n, d, true)
 		}},
-		{"TileMax max", func(cut int) {
-			TileMax(full(n*Lanes), Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, full(Lanes)[:Lanes-cut])
+		{"GemmMax max", func(cut int) {
+			GemmMax(full(n*Lanes), Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, full(Lanes)[:Lanes-cut])
 		}},
-		{"Mask s", func(cut int) { Mask(full(n * d)[:n*d-cut], d, 0, n, make([]int32, d), make([]int32, d), full(d)) }},
-		{"Mask hi", func(cut int) { Mask(full(n*d), d, 0, n, make([]int32, d), make([]int32, d)[:d-cut], full(d)) }},
+		{"MaskSpan s", func(cut int) { MaskSpan(full(n * d)[:n*d-cut], d, 0, n, make([]int32, d), make([]int32, d), full(d)) }},
+		{"MaskSpan hi", func(cut int) { MaskSpan(full(n*d), d, 0, n, make([]int32, d), make([]int32, d)[:d-cut], full(d)) }},
 		{"Softmax s", func(cut int) { Softmax(full(n * d)[:n*d-cut], d, n, full(d), full(d)) }},
 		{"Softmax sum", func(cut int) { Softmax(full(n*d), d, n, full(d), full(d)[:d-cut]) }},
-		{"Fold beta", func(cut int) { Fold(full(d), full(d), full(d), full(d), full(d), full(d)[:d-cut]) }},
+		{"MergeStats beta", func(cut int) { MergeStats(full(d), full(d), full(d), full(d), full(d), full(d)[:d-cut]) }},
 		{"Pack dst", func(cut int) { Pack(full(d * n)[:d*n-cut], n, full(n*d), []int{0, d, 2 * d}, n, d, 1) }},
 		{"Pack src", func(cut int) { Pack(full(d*n), n, full(n * d)[:n*d-cut], []int{0, d, 2 * d}, n, d, 1) }},
 		{"Unpack dst", func(cut int) { Unpack(full(n * d)[:n*d-cut], []int{0, d, 2 * d}, full(d*n), n, n, d, full(n)) }},

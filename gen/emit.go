@@ -19,15 +19,17 @@ import (
 type gen struct {
 	*build.Context
 	isa
-	data map[string]operand.Mem // vectors in read-only data, by name
+	data      map[string]operand.Mem // vectors in read-only data, by name
+	functions []function
 }
 
 // build1 generates the files of one ISA. Nothing is returned unless all of it
 // compiled and passed the lint.
-func build1(i isa) (asm, stubs []byte, err error) {
+func build1(i isa) (asm, stubs []byte, k kernels, err error) {
 	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
 	emitAll(g, i.tiles(), i.stripTile())
-	return compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i)...) })
+	asm, stubs, err = compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i)...) })
+	return asm, stubs, kernels{i.name(), g.functions}, err
 }
 
 // compile makes a file of what has been emitted, if the check finds nothing.
@@ -61,6 +63,7 @@ func compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 
 // function starts a function; its name gets the ISA's suffix.
 func (g *gen) function(f function) {
+	g.functions = append(g.functions, f)
 	name := f.name + g.name()
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)

@@ -10,7 +10,7 @@ import (
 // fewFold folds the output of a block into the running one, both in the form of
 // rows, row by row.
 func (g *gen) fewFold() {
-	g.function(fewFoldFunction)
+	g.function(skinnyMergeFunction)
 	o, ldo, part, ldp := g.slice("o"), g.stride("ldo"), g.slice("part"), g.stride("ldp")
 	alpha, beta, n := g.slice("alpha"), g.slice("beta"), g.num("n")
 	a, b := g.vec(), g.vec()
@@ -42,7 +42,7 @@ func (g *gen) fewFold() {
 // fewUnpack is unpack for an output in the form of rows: o·(1/sum) + (+0), row by
 // row.
 func (g *gen) fewUnpack() {
-	g.function(fewUnpackFunction)
+	g.function(skinnyUnpackFunction)
 	dst, off, o, ldo := g.slice("dst"), g.slice("off"), g.slice("o"), g.stride("ldo")
 	sum, n, nans, row := g.slice("sum"), g.num("n"), g.GP64(), g.GP64()
 	g.XORQ(nans, nans)

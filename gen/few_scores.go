@@ -30,7 +30,7 @@ import (
 // in the place of arguments, are the scores (s), the first query of the group at hand
 // (its length), the rows left (m) and the end of row 0 (the length of k).
 func (g *gen) fewScores(k element) {
-	g.function(fewScoresFunction(k))
+	g.function(skinnyQKFunction(k))
 	f := &fewScorer{gen: g, ld4: g.strideOf("ldk", k),
 		s: g.memory(g.Param("s").Base()), lane: g.memory(g.Param("s").Len()), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
 	f.words = g.newFewWords(k)

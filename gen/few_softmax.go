@@ -28,7 +28,7 @@ import (
 // Vector registers: maximum, sum, x, n, r and p, of AVX2 two of each of the latter, and
 // with 32 registers the 8 constants of exp2.
 func (g *gen) fewSoftmax() {
-	g.function(fewSoftmaxFunction)
+	g.function(skinnySoftmaxFunction)
 	f := &fewSoftmaxer{gen: g, s: g.slice("s"), sum: g.XMM()}
 	ld, left, m := g.stride("ld"), g.num("n"), g.vec()
 	g.repeatQuarter(g.Context, at(g.slice("max"), 0), m)

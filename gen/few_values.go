@@ -23,7 +23,7 @@ import (
 // those of the turn, the scales' stride in bytes, where the turn's begin, where those of
 // the columns at hand do, and how many columns are left of these.
 func (g *gen) fewValues(v element) {
-	g.function(fewValuesFunction(v))
+	g.function(skinnyPVFunction(v))
 	f := &fewValuer{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
 	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.turn()*fewKeys<<v.shift())
 	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")

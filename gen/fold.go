@@ -12,7 +12,7 @@ import (
 //	alpha = exp2(max - z), beta = exp2(blockMax - z)
 //	sum = fma(blockSum, beta, sum·alpha), max = m'
 func (g *gen) fold() {
-	g.function(foldFunction)
+	g.function(mergeStatsFunction)
 	names := []string{"max", "sum", "blockMax", "blockSum", "alpha", "beta"}
 	p := map[string]reg.GPVirtual{}
 	for _, n := range names {

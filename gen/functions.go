@@ -75,58 +75,61 @@ func emitAll(e emitter, tiles []tileShape, strip tileShape) {
 	e.read()
 }
 
-// A function is what all ISAs agree on: the name without their suffix, the
-// signature, which is that of the field in kernel's panelKernels, and the doc
-// comment after the name.
-type function struct{ name, signature, doc string }
+// A function is what all ISAs agree on: the table of package ukernel that has a
+// field for it, the name without their suffix, the signature, which is that of the
+// field, and the doc comment after the name.
+type function struct {
+	table                table
+	name, signature, doc string
+}
 
 var (
-	settleFunction = function{"Settle", "(c []float32, ldc, m int, bias []float32)",
+	addBiasFunction = function{weightTable, "AddBias", "(c []float32, ldc, m int, bias []float32)",
 		"adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000."}
-	additiveFunction = function{"Additive", "(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)",
-		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k; len(weights) is a multiple of 16."}
-	softcapFunction = function{"Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
-		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to what that leaves."}
-	maskFunction = function{"Mask", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
-		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to what is left."}
-	alibiFunction = function{"Alibi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
-		"subtracts the distances of n keys from number j0 on to the lanes' positions, times their slopes, and raises max to the scores."}
-	biasFunction = function{"Bias", "(s []float32, ld, n int, src []float32, off []int, max []float32)",
-		"adds biases times log2 e, in rows of src that start at off, to the scores of n keys, -Inf by select, and raises max to the scores."}
-	hideFunction = function{"Hide", "(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32)",
-		"replaces scores by -Inf whose keys, in rows of keep that start at off, are hidden, for n keys, and raises max to what is left."}
-	softmaxFunction = function{"Softmax", "(s []float32, ld, n int, max, sum []float32)",
+	additiveFunction = function{functionTable, "Additive", "(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)",
+		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16."}
+	softcapFunction = function{laneTable, "Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
+		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results."}
+	maskSpanFunction = function{laneTable, "MaskSpan", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
+		"replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results."}
+	alibiFunction = function{laneTable, "ALiBi", "(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)",
+		"subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results."}
+	biasFunction = function{laneTable, "Bias", "(s []float32, ld, n int, src []float32, off []int, max []float32)",
+		"adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src."}
+	maskBoolFunction = function{laneTable, "MaskBool", "(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32)",
+		"replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off."}
+	softmaxFunction = function{laneTable, "Softmax", "(s []float32, ld, n int, max, sum []float32)",
 		"turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums."}
-	dropoutFunction = function{"Dropout", "(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)",
-		"multiplies the weights of n keys from number j0 on by scale, or by 0 where a word of Philox4x32-10, with these keys for its rounds, is below threshold."}
-	foldFunction = function{"Fold", "(max, sum, blockMax, blockSum, alpha, beta []float32)",
+	dropoutFunction = function{laneTable, "Dropout", "(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)",
+		"multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold."}
+	mergeStatsFunction = function{laneTable, "MergeStats", "(max, sum, blockMax, blockSum, alpha, beta []float32)",
 		"merges the statistics of a block into the running ones and writes the factors for the output."}
-	packFunction = function{"Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
-		"transposes rows of src, that start at off, into a panel of len(off) lanes, and scales them."}
-	unpackFunction = function{"Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
-		"finishes a panel of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
-	fewSoftmaxFunction = function{"FewSoftmax", "(s []float32, ld, n int, max, sum []float32)",
-		"is the softmax for 4 lanes, len(max); those behind them may hold anything afterwards, but for those of the last row."}
-	fewFoldFunction = function{"FewFold", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",
-		"folds n rows of part into those of o: fma(part, beta, o·alpha)."}
-	fewUnpackFunction = function{"FewUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",
-		"finishes n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN."}
-	widenF16Function = function{"WidenF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
+	packFunction = function{laneTable, "Pack", "(dst []float32, ld int, src []float32, off []int, n, d int, scale float32)",
+		"transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them."}
+	unpackFunction = function{laneTable, "Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
+		"normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
+	skinnySoftmaxFunction = function{skinnyTable, "SkinnySoftmax", "(s []float32, ld, n int, max, sum []float32)",
+		"is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row."}
+	skinnyMergeFunction = function{skinnyTable, "SkinnyMerge", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",
+		"merges n rows of part into those of o: fma(part, beta, o·alpha)."}
+	skinnyUnpackFunction = function{skinnyTable, "SkinnyUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",
+		"normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN."}
+	widenF16Function = function{convertTable, "WidenF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
 		"converts n rows of d binary16."}
-	widenBF16Function = function{"WidenBF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
+	widenBF16Function = function{convertTable, "WidenBF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
 		"converts n rows of d bfloat16."}
-	widenInt8Function = function{"WidenInt8", "(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)",
-		"converts n rows of d integers and scales them; of a row, group neighbours share a scale."}
-	narrowF16Function = function{"NarrowF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
+	widenInt8Function = function{convertTable, "WidenInt8", "(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)",
+		"converts n rows of d integers and scales them. In a row, group neighbours share a scale."}
+	narrowF16Function = function{convertTable, "NarrowF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
 		"rounds n rows of d numbers to binary16, every NaN to 0x7e00."}
-	narrowBF16Function = function{"NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
+	narrowBF16Function = function{convertTable, "NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
 		"rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0."}
-	exp2Function = function{"Exp2", "(dst, src []float32)",
+	exp2Function = function{functionTable, "Exp2", "(dst, src []float32)",
 		"computes dst = 2^src for len(dst) elements. dst may be src."}
-	tanhFunction = function{"Tanh", "(dst, src []float32)",
+	tanhFunction = function{functionTable, "Tanh", "(dst, src []float32)",
 		"computes dst = tanh(src) for len(dst) elements. dst may be src."}
-	readFunction = function{"Read", "(p []float32)", "reads all of p but what is left of the last 1024 bytes, to measure the bandwidth of caches and memory."}
-	peakFunction = function{"Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
+	readFunction = function{noTable, "Read", "(p []float32)", "reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory."}
+	peakFunction = function{noTable, "Peak", "(n int)", "executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core."}
 )
 
 // An epilogue says what becomes of the accumulators of a tile.
@@ -170,37 +173,37 @@ func (b element) scales() string {
 	return ""
 }
 
-// fewScoresFunction and fewValuesFunction are the products of few rows with K and V
+// skinnyQKFunction and skinnyPVFunction are the products of few rows with K and V
 // of a type.
-func fewScoresFunction(k element) function {
+func skinnyQKFunction(k element) function {
 	t := "[]" + k.goType()
-	return function{"FewScores" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ", far int)",
-		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k" + k.of() + " and the panel q. It raises max to them, and prefetches rows from next on."}
+	return function{skinnyTable, "SkinnyQK" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ", far int)",
+		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k" + k.of() + " and the packed panel q. It raises max to the results and prefetches rows from next on."}
 }
 
-func fewValuesFunction(v element) function {
+func skinnyPVFunction(v element) function {
 	t := "[]" + v.goType()
-	return function{"FewValues" + v.suffix(), "(o []float32, ldo int, v " + t + ", ldv int, " + v.scales() + "p []float32, ldp, n, m, dv int, load bool, next " + t + ", far int)",
+	return function{skinnyTable, "SkinnyPV" + v.suffix(), "(o []float32, ldo int, v " + t + ", ldv int, " + v.scales() + "p []float32, ldp, n, m, dv int, load bool, next " + t + ", far int)",
 		"computes n rows of o, the products of the weights p and m rows of v" + v.of() + ", from +0 or from what o holds, and prefetches rows from next on."}
 }
 
-// stripFunction is the product by a strip of weights.
-func stripFunction(b element) function {
-	return function{"Strip" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
-		"is the tile product for a whole strip of weights, 48 lanes" + b.of() + "."}
+// weightGemmFunction is the product by a strip of weights.
+func weightGemmFunction(b element) function {
+	return function{weightTable, "WeightGemm" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
+		"is Gemm for a whole packed panel of weights, 48 lanes" + b.of() + "."}
 }
 
-// tileFunction is the tile for panels of a number of vectors of an ISA.
-func tileFunction(vectors, lanes int, e epilogue, isa string) function {
+// gemmFunction is the tile for panels of a number of vectors of an ISA.
+func gemmFunction(vectors, lanes int, e epilogue, isa string) function {
 	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
 	switch e {
 	case storeMax:
-		return function{fmt.Sprintf("TileMax%d", vectors), args + "max []float32)",
-			fmt.Sprintf("is Tile%d%s from +0; max is raised to the largest result of every lane.", vectors, isa)}
+		return function{tileTable(lanes), fmt.Sprintf("GemmMax%d", vectors), args + "max []float32)",
+			fmt.Sprintf("is Gemm%d%s from +0 and raises max to the results.", vectors, isa)}
 	case storeFold:
-		return function{fmt.Sprintf("TileFold%d", vectors), args + "alpha, beta []float32)",
-			fmt.Sprintf("is Tile%d%s from +0, folded into c: fma(result, beta, c·alpha).", vectors, isa)}
+		return function{tileTable(lanes), fmt.Sprintf("GemmMerge%d", vectors), args + "alpha, beta []float32)",
+			fmt.Sprintf("is Gemm%d%s from +0, merged into c: fma(result, beta, c·alpha).", vectors, isa)}
 	}
-	return function{fmt.Sprintf("Tile%d", vectors), args + "load bool)",
-		fmt.Sprintf("is the tile product for panels of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes)}
+	return function{tileTable(lanes), fmt.Sprintf("Gemm%d", vectors), args + "load bool)",
+		fmt.Sprintf("is the matrix product for query tiles of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.", lanes)}
 }

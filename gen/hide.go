@@ -18,7 +18,7 @@ import (
 // Less than 16 keys go key by key. Where 16 does not divide more of them, the last
 // 16 are done as well, some of them a second time, which changes nothing.
 func (g *gen) hideBools() {
-	g.function(hideFunction)
+	g.function(maskBoolFunction)
 	h := hider{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), keep: g.slice("keep"), off: g.slice("off"), max: g.slice("max")}
 	left := g.sliceLen("max")
 	h.constants()

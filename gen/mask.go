@@ -5,7 +5,7 @@ import "github.com/mmcloughlin/avo/operand"
 // mask hides scores by select, one vector of lanes at a time from the first row
 // to the last, with the lanes' spans and maximum in registers.
 func (g *gen) mask() {
-	g.function(maskFunction)
+	g.function(maskSpanFunction)
 	s, ld := g.slice("s"), g.stride("ld")
 	lo, hi, max, left := g.slice("lo"), g.slice("hi"), g.slice("max"), g.sliceLen("max")
 	one, inf := g.vec(), g.vec()

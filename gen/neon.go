@@ -14,6 +14,7 @@ type neon struct {
 	file       *a64.File
 	exp2Consts [2]a64.Global // by domain
 	tanhConsts a64.Global
+	functions  []function
 	*a64.Func
 }
 
@@ -33,7 +34,7 @@ var neonTiles = []tileShape{{1, 16}, {2, 12}, {3, 8}}
 var neonStrip = tileShape{12, 2}
 
 // buildNEON generates the files of NEON.
-func buildNEON() (asm, stubs []byte, err error) {
+func buildNEON() (asm, stubs []byte, k kernels, err error) {
 	g := &neon{file: a64.NewFile("asm", "arm64 && !purego")}
 	for d := range g.exp2Consts {
 		g.exp2Consts[d] = g.file.Data(domain(d).table(), domain(d).coefficients()...)
@@ -42,13 +43,14 @@ func buildNEON() (asm, stubs []byte, err error) {
 	emitAll(g, neonTiles, neonStrip)
 	asm, stubs, err = g.file.Build()
 	if err != nil {
-		return nil, nil, fmt.Errorf("NEON: %w", err)
+		return nil, nil, k, fmt.Errorf("NEON: %w", err)
 	}
-	return asm, stubs, nil
+	return asm, stubs, kernels{"NEON", g.functions}, nil
 }
 
 // function starts a function; its name gets the ISA's suffix.
 func (g *neon) function(f function) {
+	g.functions = append(g.functions, f)
 	name := f.name + "NEON"
 	g.Func = g.file.Func(name, f.signature, name+" "+f.doc)
 }

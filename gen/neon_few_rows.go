@@ -9,7 +9,7 @@ import (
 // fewFold and fewUnpack on NEON: see few_rows.go.
 
 func (g *neon) fewFold() {
-	g.function(fewFoldFunction)
+	g.function(skinnyMergeFunction)
 	o, ldo, part, ldp := g.slice("o"), g.stride("ldo"), g.slice("part"), g.stride("ldp")
 	alpha, beta, n, s := g.slice("alpha"), g.slice("beta"), g.num("n"), g.GP()
 	a, b, c, x := g.Vec(), g.Vec(), g.Vec(), g.Vec()
@@ -41,7 +41,7 @@ func (g *neon) fewFold() {
 }
 
 func (g *neon) fewUnpack() {
-	g.function(fewUnpackFunction)
+	g.function(skinnyUnpackFunction)
 	dst, off, o, ldo := g.slice("dst"), g.slice("off"), g.slice("o"), g.stride("ldo")
 	sum, n, nans, row, s := g.slice("sum"), g.num("n"), g.GP(), g.GP(), g.GP()
 	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)

@@ -46,7 +46,7 @@ type neonFewScorer struct {
 }
 
 func (g *neon) fewScores(k element) {
-	g.function(fewScoresFunction(k))
+	g.function(skinnyQKFunction(k))
 	f := &neonFewScorer{neon: g, widener: g.newWidener(k), ld: g.strideOf("ldk", k), left: g.num("m"), s: g.slice("s"),
 		w: g.param(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP()}
 	f.prefetch = g.newPrefetch(f.ld, "d", k, neonLanes/f.widener.groups())

@@ -5,7 +5,7 @@ import "github.com/attn-go/attn/gen/a64"
 // fewSoftmax on NEON: a row is a vector, and 4 of them hide each other's latency, on cores
 // too that do not look far ahead; see few_softmax.go.
 func (g *neon) fewSoftmax() {
-	g.function(fewSoftmaxFunction)
+	g.function(skinnySoftmaxFunction)
 	f := &neonFewSoftmaxer{neon: g, s: g.slice("s"), ld: g.stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
 	max, left := g.slice("max"), g.num("n")
 	f.e = g.exp2Regs(notPositive)

@@ -33,7 +33,7 @@ type neonFewValuer struct {
 }
 
 func (g *neon) fewValues(v element) {
-	g.function(fewValuesFunction(v))
+	g.function(skinnyPVFunction(v))
 	f := &neonFewValuer{neon: g, widener: g.newWidener(v), v: g.slice("v"), ldv: g.strideOf("ldv", v), p: g.slice("p"), ldp: g.stride("ldp"),
 		left: g.num("m"), begun: g.param(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
 		column: g.GP(), columns: g.GP(), lane: g.GP()}

@@ -5,7 +5,7 @@ import "github.com/attn-go/attn/gen/a64"
 // hideBools hides scores by select, 16 keys a turn; see hide.go. A select takes
 // whole lanes here, so bytes become 0 or 0xff and are spread to all of a lane.
 func (g *neon) hideBools() {
-	g.function(hideFunction)
+	g.function(maskBoolFunction)
 	h := neonHider{panelMover: panelMover{neon: g, step: 16, base: g.slice("keep"), off: g.slice("off"), d: g.num("n"), panel: g.slice("s"), ld: g.stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}, spread: g.Vecs(4), top: g.Vec()}
 	max, lanes := g.slice("max"), g.param(g.Len("max"))

@@ -4,7 +4,7 @@ import "github.com/attn-go/attn/gen/a64"
 
 // settle is that of settle.go.
 func (g *neon) settle() {
-	g.function(settleFunction)
+	g.function(addBiasFunction)
 	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
 	bias, lanes := g.slice("bias"), g.param(g.Len("bias"))
 	nan, x, b, scratch := g.broadcast(nanF32), g.Vec(), g.Vec(), g.Vec()

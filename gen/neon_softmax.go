@@ -181,7 +181,7 @@ func (g softmaxer) chunk(vectors int, name string, e exp2Regs) {
 
 // fold merges the statistics of a block into the running ones; see fold.go.
 func (g *neon) fold() {
-	g.function(foldFunction)
+	g.function(mergeStatsFunction)
 	max, sum, blockMax, blockSum := g.slice("max"), g.slice("sum"), g.slice("blockMax"), g.slice("blockSum")
 	alpha, beta, left := g.slice("alpha"), g.slice("beta"), g.param(g.Len("max"))
 	e := g.exp2Regs(notPositive)
@@ -216,7 +216,7 @@ func (g *neon) fold() {
 
 // mask hides scores by select; see mask.go.
 func (g *neon) mask() {
-	g.function(maskFunction)
+	g.function(maskSpanFunction)
 	s, ld, max, left := g.slice("s"), g.stride("ld"), g.slice("max"), g.param(g.Len("max"))
 	lo, hi, rows, p := g.slice("lo"), g.slice("hi"), g.GP(), g.GP()
 	one, inf := g.broadcast(1), g.broadcast(minusInf)

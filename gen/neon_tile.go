@@ -37,13 +37,13 @@ type neonTiler struct {
 }
 
 func (g *neon) tile(s tileShape, e epilogue) {
-	g.function(tileFunction(s.vectors, s.vectors*neonLanes, e, "NEON"))
+	g.function(gemmFunction(s.vectors, s.vectors*neonLanes, e, "NEON"))
 	t := &neonTiler{neon: g, shape: s, epilogue: e}
 	t.emit(s.rows)
 }
 
 func (g *neon) strip(s tileShape, b element) {
-	g.function(stripFunction(b))
+	g.function(weightGemmFunction(b))
 	t := &neonTiler{neon: g, shape: s, element: b}
 	t.emit(s.rows)
 }

@@ -8,7 +8,7 @@ import "github.com/mmcloughlin/avo/operand"
 //
 // one row after the other, a vector at a time.
 func (g *gen) settle() {
-	g.function(settleFunction)
+	g.function(addBiasFunction)
 	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
 	bias, lanes := g.slice("bias"), g.sliceLen("bias")
 	nan := g.vec()

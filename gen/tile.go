@@ -37,13 +37,13 @@ import (
 const unroll = 2
 
 func (g *gen) tile(s tileShape, e epilogue) {
-	g.function(tileFunction(s.vectors, s.vectors*g.lanes(), e, g.name()))
+	g.function(gemmFunction(s.vectors, s.vectors*g.lanes(), e, g.name()))
 	t := &tiler{gen: g, vectors: s.vectors, epilogue: e}
 	t.emit(s.rows)
 }
 
 func (g *gen) strip(s tileShape, b element) {
-	g.function(stripFunction(b))
+	g.function(weightGemmFunction(b))
 	t := &tiler{gen: g, vectors: s.vectors, strip: true, element: b}
 	t.emit(s.rows)
 }

@@ -1,13 +1,19 @@
 package ukernel
 
-// A Tier is one implementation of the micro-kernels, for one instruction set. It
-// inherits nothing silently: its table lists all that it has.
+// A Tier is one implementation of the micro-kernels, for one instruction set.
 type Tier struct {
 	Name string
 
 	// Lacks returns what this CPU lacks to run the tier, "" if nothing.
 	Lacks func() string
 
+	Kernels
+	Tuning
+}
+
+// Kernels are all micro-kernels of a tier. It inherits nothing silently: its table
+// lists all that it has.
+type Kernels struct {
 	// Tiles are the kernels for query tiles, narrowest first.
 	Tiles []TileKernels
 
@@ -15,8 +21,6 @@ type Tier struct {
 	Convert   Converters
 	Weights   WeightKernels
 	Functions Functions
-
-	Tuning
 }
 
 // Tuning are the numbers that decide about the speed of a tier. No bit of a result
@@ -55,17 +59,17 @@ type Tuning struct {
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of
 // the widest.
-func (t *Tier) Tile(n int) *TileKernels {
-	for i := range t.Tiles {
-		if t.Tiles[i].Lanes >= n {
-			return &t.Tiles[i]
+func (k *Kernels) Tile(n int) *TileKernels {
+	for i := range k.Tiles {
+		if k.Tiles[i].Lanes >= n {
+			return &k.Tiles[i]
 		}
 	}
-	return &t.Tiles[len(t.Tiles)-1]
+	return k.Widest()
 }
 
 // Widest returns the kernels of the widest tile.
-func (t *Tier) Widest() *TileKernels { return &t.Tiles[len(t.Tiles)-1] }
+func (k *Kernels) Widest() *TileKernels { return &k.Tiles[len(k.Tiles)-1] }
 
 // maxCallFMAs is the number of FMAs of the longest call of a kernel: about 90 µs on
 // two 128-bit FMA units at 3 GHz, a fourth of that on two of 512 bits.

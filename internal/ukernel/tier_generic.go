@@ -6,47 +6,9 @@ import "github.com/attn-go/attn/fallback"
 // other tiers must equal.
 func genericTier() Tier {
 	return Tier{
-		Name:  "generic",
-		Lacks: func() string { return "" },
-		Tiles: []TileKernels{{
-			Lanes:     fallback.Lanes,
-			Gemm:      fallback.Gemm,
-			GemmMax:   fallback.GemmMax,
-			GemmMerge: fallback.GemmMerge,
-			LaneKernels: &LaneKernels{
-				MaskSpan:   fallback.MaskSpan,
-				MaskBool:   fallback.MaskBool,
-				Softcap:    fallback.Softcap,
-				ALiBi:      fallback.ALiBi,
-				Bias:       fallback.Bias,
-				Softmax:    fallback.Softmax,
-				Dropout:    fallback.Dropout,
-				MergeStats: fallback.MergeStats,
-				Pack:       fallback.Pack,
-				Unpack:     fallback.Unpack,
-			},
-		}},
-		Skinny: SkinnyKernels{
-			QK:      fallback.SkinnyQK,
-			PV:      fallback.SkinnyPV,
-			Softmax: fallback.Softmax,
-			Merge:   fallback.SkinnyMerge,
-			Unpack:  fallback.SkinnyUnpack,
-		},
-		Convert: Converters{
-			WidenF16:   fallback.WidenF16,
-			WidenBF16:  fallback.WidenBF16,
-			WidenInt8:  fallback.WidenInt8,
-			NarrowF16:  fallback.NarrowF16,
-			NarrowBF16: fallback.NarrowBF16,
-		},
-		Weights: WeightKernels{
-			Gemm:     fallback.WeightGemm,
-			GemmF16:  fallback.WeightGemmF16,
-			GemmBF16: fallback.WeightGemmBF16,
-			AddBias:  fallback.AddBias,
-		},
-		Functions: Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+		Name:    "generic",
+		Lacks:   func() string { return "" },
+		Kernels: genericKernels,
 		Tuning: Tuning{
 			MainLanes:   fallback.Lanes,
 			SkinnyRows:  16,
@@ -54,4 +16,46 @@ func genericTier() Tier {
 			WeightSteps: 128,
 		},
 	}
+}
+
+var genericKernels = Kernels{
+	Tiles: []TileKernels{{
+		Lanes:     fallback.Lanes,
+		Gemm:      fallback.Gemm,
+		GemmMax:   fallback.GemmMax,
+		GemmMerge: fallback.GemmMerge,
+		LaneKernels: &LaneKernels{
+			MaskSpan:   fallback.MaskSpan,
+			MaskBool:   fallback.MaskBool,
+			Softcap:    fallback.Softcap,
+			ALiBi:      fallback.ALiBi,
+			Bias:       fallback.Bias,
+			Softmax:    fallback.Softmax,
+			Dropout:    fallback.Dropout,
+			MergeStats: fallback.MergeStats,
+			Pack:       fallback.Pack,
+			Unpack:     fallback.Unpack,
+		},
+	}},
+	Skinny: SkinnyKernels{
+		QK:      fallback.SkinnyQK,
+		PV:      fallback.SkinnyPV,
+		Softmax: fallback.Softmax,
+		Merge:   fallback.SkinnyMerge,
+		Unpack:  fallback.SkinnyUnpack,
+	},
+	Convert: Converters{
+		WidenF16:   fallback.WidenF16,
+		WidenBF16:  fallback.WidenBF16,
+		WidenInt8:  fallback.WidenInt8,
+		NarrowF16:  fallback.NarrowF16,
+		NarrowBF16: fallback.NarrowBF16,
+	},
+	Weights: WeightKernels{
+		Gemm:     fallback.WeightGemm,
+		GemmF16:  fallback.WeightGemmF16,
+		GemmBF16: fallback.WeightGemmBF16,
+		AddBias:  fallback.AddBias,
+	},
+	Functions: Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
 }
