@@ -28,7 +28,7 @@ func (f *floatRows) fit(t *view.Tensor, gather bool) {
 	f.have = mask.Span{}
 	f.used = t.DType() != view.Float32 || t.IsPaged() && gather
 	if n := BlockKeys * t.Dim(3); f.used && len(f.memory) < n {
-		f.memory = aligned(n)
+		f.memory = rows.Aligned(n)
 	}
 }
 

@@ -8,27 +8,23 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A Merge merges partial results into results: rows of Out, [B, H, Lq, Dv].
+// A Merge merges partial results into results. Like a Job it is recycled.
 type Merge struct {
-	Out   view.Tensor
-	Parts []Part
+	Out   view.Tensor // [B, H, Lq, Dv]
+	Parts []Part      // in the order of their keys
 	Sinks []float32
 	LSE   view.Tensor
+
+	tier    *ukernel.Tier
+	kern    *ukernel.TileKernels
+	chunk   int // rows of a task
+	workers parallel.Group[mergeScratch]
 }
 
 // A Part is some blocks of partial results, [Blocks, B, H, Lq] each.
 type Part struct {
 	Blocks        int
 	Max, Sum, Out []float32
-}
-
-// mergeJob is a Merge on its way.
-type mergeJob struct {
-	Merge
-	tier    *ukernel.Tier
-	kern    *ukernel.TileKernels
-	chunk   int // rows of a task
-	workers parallel.Group[mergeScratch]
 }
 
 // mergeScratch is the running result of a row, with its elements in the lanes of a
@@ -40,51 +36,64 @@ type mergeScratch struct {
 }
 
 var (
-	mergeJobs      = parallel.FreeList[mergeJob]{New: newMergeJob}
+	merges         = parallel.FreeList[Merge]{New: newMerge}
 	mergeScratches = parallel.FreeList[mergeScratch]{New: func() *mergeScratch { return new(mergeScratch) }}
 )
 
-func newMergeJob() *mergeJob {
-	j := new(mergeJob)
-	j.workers.Init(&mergeScratches, func(s *mergeScratch) { s.fit(j) }, func(s *mergeScratch, i int) { j.task(s, i) })
-	return j
+func newMerge() *Merge {
+	m := new(Merge)
+	m.workers.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, func(s *mergeScratch, i int) { m.task(s, i) })
+	return m
+}
+
+// NewMerge returns a Merge without parts.
+func NewMerge() *Merge { return merges.Get() }
+
+// Release gives the merge back. It forgets the caller's memory.
+func (m *Merge) Release() {
+	clear(m.Parts)
+	m.Out, m.Parts, m.Sinks, m.LSE = view.Tensor{}, m.Parts[:0], nil, view.Tensor{}
+	merges.Put(m)
 }
 
 // Run computes the merge on at most threads goroutines, 0 for all, or by the
 // caller's parallel-for.
 func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
-	j := mergeJobs.Get()
-	j.Merge, j.tier, j.kern = *m, t, &t.Tiles[0]
+	m.tier, m.kern = t, &t.Tiles[0]
 	blocks := 1
 	for x := range m.Parts {
 		blocks += m.Parts[x].Blocks
 	}
-	rows := j.rows()
+	rows := m.rows()
+	if rows == 0 {
+		return
+	}
 	work := float64(rows) * float64(blocks) * float64(m.Out.Dim(3)) * mergeCost / float64(t.ThreadFMAs)
 	threads = parallel.Threads(parallel.Limit(threads), 1+work, 1+parallel.WarmGain*work)
-	j.chunk = max(1, ints.CeilDiv(rows, tasksPerThread*threads))
-	tasks := ints.CeilDiv(rows, j.chunk)
-	j.workers.Run(tasks, min(threads, max(1, tasks)), parallelFor)
-	j.Merge = Merge{}
-	mergeJobs.Put(j)
+	m.chunk = rows
+	if threads > 1 {
+		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
+	}
+	tasks := ints.CeilDiv(rows, m.chunk)
+	m.workers.Run(tasks, min(threads, tasks), parallelFor)
 }
 
 // mergeCost is how many FMAs of a product take as long as merging one number: it
 // comes from memory and is used once.
 const mergeCost = 16
 
-func (j *mergeJob) rows() int { return j.Out.Dim(0) * j.Out.Dim(1) * j.Out.Dim(2) }
+func (m *Merge) rows() int { return m.Out.Dim(0) * m.Out.Dim(1) * m.Out.Dim(2) }
 
 // task merges the rows of task i.
-func (j *mergeJob) task(s *mergeScratch, i int) {
-	for r := i * j.chunk; r < min((i+1)*j.chunk, j.rows()); r++ {
-		s.row(j, r)
+func (m *Merge) task(s *mergeScratch, i int) {
+	for r := i * m.chunk; r < min((i+1)*m.chunk, m.rows()); r++ {
+		s.row(m, r)
 	}
 }
 
-// fit makes room for a row of j.
-func (s *mergeScratch) fit(j *mergeJob) {
-	n := ints.CeilDiv(j.Out.Dim(3), j.kern.Lanes) * j.kern.Lanes
+// fit makes room for a row of m.
+func (s *mergeScratch) fit(m *Merge) {
+	n := ints.CeilDiv(m.Out.Dim(3), m.kern.Lanes) * m.kern.Lanes
 	if cap(s.o) < n {
 		s.o = make([]float32, n)
 	}
@@ -92,30 +101,30 @@ func (s *mergeScratch) fit(j *mergeJob) {
 }
 
 // row merges row r, counted over [B, H, Lq].
-func (s *mergeScratch) row(j *mergeJob, r int) {
-	heads, queries, dv := j.Out.Dim(1), j.Out.Dim(2), j.Out.Dim(3)
+func (s *mergeScratch) row(m *Merge, r int) {
+	heads, queries, dv := m.Out.Dim(1), m.Out.Dim(2), m.Out.Dim(3)
 	b, h, i := r/queries/heads, r/queries%heads, r%queries
 	s.max, s.sum = negInf, 0
 	clear(s.o)
-	for x := range j.Parts {
-		p := &j.Parts[x]
+	for x := range m.Parts {
+		p := &m.Parts[x]
 		for n := range p.Blocks {
-			at := n*j.rows() + r
-			s.merge(j.kern, p.Max[at], p.Sum[at], p.Out[at*dv:][:dv])
+			at := n*m.rows() + r
+			s.merge(m.kern, p.Max[at], p.Sum[at], p.Out[at*dv:][:dv])
 		}
 	}
-	if j.Sinks != nil {
-		s.merge(j.kern, log2Units(j.Sinks[h]), 1, nil)
+	if m.Sinks != nil {
+		s.merge(m.kern, log2Units(m.Sinks[h]), 1, nil)
 	}
 	row := s.o[:dv]
 	s.normalise(row)
-	store(j.tier, &j.Out, j.Out.Index(b, h, i), row)
-	if j.LSE.IsSet() {
+	store(m.tier, &m.Out, m.Out.Index(b, h, i), row)
+	if m.LSE.IsSet() {
 		value := lse(s.max, s.sum)
 		if row[0] != row[0] {
 			value = canonicalNaN
 		}
-		j.LSE.Row(b, h, i)[0] = value
+		m.LSE.Row(b, h, i)[0] = value
 	}
 }
 

@@ -1,9 +1,8 @@
 package engine
 
 import (
-	"unsafe"
-
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -47,14 +46,14 @@ func (s *scratch) fit(j *Job) {
 	s.keys.fit(&j.K, false)
 	s.values.fit(&j.V, !j.isSkinny(j.rows()))
 	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(s.rows) < n {
-		s.rows = aligned(n)
+		s.rows = rows.Aligned(n)
 	}
 	if n := j.width * j.dv(); len(s.partial) < n {
-		s.partial = aligned(n)
+		s.partial = rows.Aligned(n)
 	}
 	if j.additive != nil {
 		if n := additiveKeys * len(j.additive); len(s.paddedKeys) < n {
-			s.paddedKeys = aligned(n)
+			s.paddedKeys = rows.Aligned(n)
 		}
 	}
 	if j.ScoreMod != nil && s.scoreTile.Rows == nil {
@@ -63,7 +62,7 @@ func (s *scratch) fit(j *Job) {
 	if len(s.off) >= j.width {
 		return
 	}
-	s.scores = aligned(BlockKeys * j.width)
+	s.scores = rows.Aligned(BlockKeys * j.width)
 	s.lo, s.hi = make([]int32, j.width), make([]int32, j.width)
 	s.off = make([]int, j.width)
 }
@@ -71,13 +70,4 @@ func (s *scratch) fit(j *Job) {
 // needsRows tells whether scratch.rows is needed.
 func (j *Job) needsRows() bool {
 	return j.Q.DType() != view.Float32 || j.Out.DType() != view.Float32 || j.Partial.isSet()
-}
-
-// aligned returns n floats that start on a cache line, so that no vector of a tile
-// is split over two.
-func aligned(n int) []float32 {
-	const line = 64
-	s := make([]float32, n+line/4)
-	skip := int(-uintptr(unsafe.Pointer(&s[0]))%line) / 4
-	return s[skip : skip+n : skip+n]
 }

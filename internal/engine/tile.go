@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -54,14 +55,14 @@ type block struct {
 func (t *tile) fit(j *Job, width int) {
 	t.job = j
 	if n := width * max(j.d(), len(j.additive)); len(t.q) < n {
-		t.q = aligned(n)
+		t.q = rows.Aligned(n)
 	}
 	if len(t.o) < width*j.dv() {
-		t.o = aligned(width * j.dv())
+		t.o = rows.Aligned(width * j.dv())
 	}
 	if len(t.rowSpans) < width {
 		t.rowSpans = make([]mask.Span, width)
-		t.stats = aligned(6 * width)
+		t.stats = rows.Aligned(6 * width)
 	}
 }
 

@@ -1,7 +1,9 @@
-// Package rows copies and converts rows of tensors.
+// Package rows allocates, copies and converts rows of tensors.
 package rows
 
 import (
+	"unsafe"
+
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -35,4 +37,13 @@ func Copy[E any](dst []E, ldd int, src []E, lds, n, d int) {
 	for r := range n {
 		copy(dst[r*ldd:][:d], src[r*lds:])
 	}
+}
+
+// Aligned returns n floats that start on a cache line, so that no vector of a tile is
+// split over two.
+func Aligned(n int) []float32 {
+	const line = 64
+	s := make([]float32, n+line/4)
+	skip := int(-uintptr(unsafe.Pointer(&s[0]))%line) / 4
+	return s[skip : skip+n : skip+n]
 }

@@ -137,3 +137,15 @@ func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) *check.Failure {
 	}
 	return nil
 }
+
+// Layout returns the shape and strides, and how the rows lie.
+func (t *Tensor) Layout() string {
+	text := fmt.Sprintf("[B H L D] = %v with strides %v", t.grid.Shape, t.grid.Stride)
+	if t.IsPaged() {
+		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
+	}
+	if t.IsRagged() {
+		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
+	}
+	return text
+}

@@ -121,3 +121,12 @@ func (g *Grid) Broadcast(arg string, elements int, c *Scores) ([3]int, *check.Fa
 	}
 	return strides, nil
 }
+
+// Broadcast returns the tensor as a view of scores of shape c, with strides of 0
+// along dimensions of 1. It reports a tensor that does not fit c.
+func (t *Tensor) Broadcast(arg string, c *Scores) (Tensor, *check.Failure) {
+	strides, f := t.grid.Broadcast(arg, t.Len(), c)
+	v := *t
+	v.grid.Stride = strides
+	return v, f
+}
