@@ -35,9 +35,9 @@ func Floats(n int) []float32 {
 	return x
 }
 
-// Filled returns n elements x.
-func Filled[T any](n int, x T) []T {
-	s := make([]T, n)
+// Filled returns n numbers x.
+func Filled(n int, x float32) []float32 {
+	s := make([]float32, n)
 	for i := range s {
 		s[i] = x
 	}
