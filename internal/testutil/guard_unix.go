@@ -1,6 +1,6 @@
 //go:build unix
 
-package kernel
+package testutil
 
 import (
 	"testing"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guards tells that guardedRegion keeps its word.
-const guards = true
+// Guards reports whether there are guard pages on this operating system.
+const Guards = true
 
-// guardedRegion returns at least size bytes, whole pages, with an inaccessible
-// page on either side.
-func guardedRegion(t testing.TB, size int) []byte {
+// GuardedRegion returns at least size bytes, whole pages, between two inaccessible
+// pages. It is unmapped when the test ends.
+func GuardedRegion(t testing.TB, size int) []byte {
 	page := unix.Getpagesize()
 	size = (size + page - 1) / page * page
 	mem, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -33,8 +33,8 @@ func guardedRegion(t testing.TB, size int) []byte {
 	return mem[page : page+size : page+size]
 }
 
-// fence makes whole pages of memory inaccessible until the test ends.
-func fence(t testing.TB, mem []byte) {
+// Fence makes whole pages of memory inaccessible until the test ends.
+func Fence(t testing.TB, mem []byte) {
 	if err := unix.Mprotect(mem, unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
