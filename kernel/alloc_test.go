@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -20,7 +22,7 @@ func warmAllocs(runs int, call func()) float64 {
 // allocs fails if a call allocates anything once warm.
 func allocs(t *testing.T, name string, call func() error) {
 	t.Helper()
-	if n := warmAllocs(repeats(10), func() {
+	if n := warmAllocs(contracttest.Repeats(10), func() {
 		if err := call(); err != nil {
 			t.Fatal(err)
 		}
@@ -31,23 +33,23 @@ func allocs(t *testing.T, name string, call func() error) {
 
 // TestNoAllocationsOfOptions: neither an option nor its constructor allocates.
 func TestNoAllocationsOfOptions(t *testing.T) {
-	if raceEnabled {
+	if testutil.Race {
 		t.Skip("the race detector allocates")
 	}
-	c := attnCase{b: 2, h: 4, hkv: 2, lq: 33, lk: 300, d: 16, dv: 12}
-	q, k, v := c.inputs()
-	out := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	view := func(n int) kernel.Tensor { return c.tensor(c.b, c.h, c.lq, n, 0) }
-	bias, lse, weights, scores := view(c.lk), view(1), view(c.lk), view(c.lk)
-	slopes, sinks, numbers := make([]float32, c.h), make([]float32, c.h), make([]uint32, c.b)
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
+	q, k, v := c.Inputs()
+	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	view := func(n int) kernel.Tensor { return c.Tensor(c.B, c.H, c.Lq, n, 0) }
+	bias, lse, weights, scores := view(c.Lk), view(1), view(c.Lk), view(c.Lk)
+	slopes, sinks, numbers := make([]float32, c.H), make([]float32, c.H), make([]uint32, c.B)
 	lengths, rows, starts := []int{300, 257}, []int{33, 20}, []int{267, 0}
-	flags, keep := make([]bool, c.lq*c.lk), make([]bool, 3*2)
-	queryIDs, keyIDs := make([]int32, c.b*c.lq), make([]int32, c.b*c.lk)
-	shape := [4]int{1, 1, c.lq, c.lk}
-	half := bias.as(kernel.Float16)
+	flags, keep := make([]bool, c.Lq*c.Lk), make([]bool, 3*2)
+	queryIDs, keyIDs := make([]int32, c.B*c.Lq), make([]int32, c.B*c.Lk)
+	shape := [4]int{1, 1, c.Lq, c.Lk}
+	half := contracttest.As(bias, kernel.Float16)
 	hook := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for name, build := range map[string]func(o *kernel.Options){
 			"spans": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).And(kernel.KeyLengths(lengths)).And(kernel.QueryLengths(rows)).And(kernel.PrefixLM(starts)).And(kernel.Segments(queryIDs, keyIDs))
@@ -68,7 +70,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 		} {
 			for threads := range 2 {
 				allocs(t, name, func() error {
-					o = kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1 + threads}}
+					o = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1 + threads}}
 					build(&o)
 					return kernel.Attention(out, q, k, v, o)
 				})
@@ -79,21 +81,21 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 
 // TestNoAllocationsOfPartials: nor does what sequences are split with.
 func TestNoAllocationsOfPartials(t *testing.T) {
-	if raceEnabled {
+	if testutil.Race {
 		t.Skip("the race detector allocates")
 	}
-	c := attnCase{b: 1, h: 4, hkv: 2, lq: 9, lk: 600, d: 16, dv: 12}
-	q, k, v := c.inputs()
-	out := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	parts := []kernel.Partials{*kernel.NewPartials(3, c.b, c.h, c.lq, c.dv)}
-	state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
-	sinks := make([]float32, c.h)
-	eachTier(t, func(t *testing.T, tier *tier) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 2}}
+	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 9, Lk: 600, D: 16, Dv: 12}
+	q, k, v := c.Inputs()
+	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	parts := []kernel.Partials{*kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
+	state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+	sinks := make([]float32, c.H)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		allocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, o) })
 		allocs(t, "Accumulate", func() error { return kernel.AccumulatePartials(state, q, k, v, o) })
 		allocs(t, "Merge", func() error {
-			return kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, Exec: kernel.Exec{Tier: tier.name}})
+			return kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, Exec: kernel.Exec{Tier: tier}})
 		})
 	})
 }

@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -12,48 +14,48 @@ import (
 // does not divide, scales for any number of columns, side by side or not, one for all
 // keys, and pages that do not hold 16 keys.
 func TestDecodeNarrow(t *testing.T) {
-	shapes := []attnCase{
-		{b: 1, h: 4, hkv: 1, lq: 1, lk: 300, d: 64, dv: 128},
-		{b: 2, h: 3, hkv: 3, lq: 1, lk: 261, d: 16, dv: 16, layout: tokenMajor},
-		{b: 1, h: 10, hkv: 2, lq: 2, lk: 528, d: 48, dv: 32, mask: kernel.Causal(526), layout: gaps},
-		{b: 1, h: 9, hkv: 1, lq: 1, lk: 97, d: 128, dv: 80},
-		{b: 1, h: 2, hkv: 1, lq: 1, lk: 273, d: 24, dv: 32},
-		{b: 1, h: 2, hkv: 1, lq: 1, lk: 273, d: 32, dv: 24},
+	shapes := []contracttest.Case{
+		{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 128},
+		{B: 2, H: 3, HKV: 3, Lq: 1, Lk: 261, D: 16, Dv: 16, Layout: contracttest.TokenMajor},
+		{B: 1, H: 10, HKV: 2, Lq: 2, Lk: 528, D: 48, Dv: 32, Mask: kernel.Causal(526), Layout: contracttest.Gaps},
+		{B: 1, H: 9, HKV: 1, Lq: 1, Lk: 97, D: 128, Dv: 80},
+		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 24, Dv: 32},
+		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 32, Dv: 24},
 	}
-	for n, types := range allTypes() {
+	for n, types := range contracttest.AllTypes() {
 		c := shapes[n%len(shapes)]
-		c.types, c.seed = types, uint64(n)
-		if types.k == kernel.Float32 && types.v == kernel.Float32 || thin() && n%5 != 0 {
+		c.Types, c.Seed = types, uint64(n)
+		if types.K == kernel.Float32 && types.V == kernel.Float32 || testutil.Thin() && n%5 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
-			q, k, v := c.inputs()
+			q, k, v := c.Inputs()
 			if n%3 == 0 {
-				r := rng(n)
+				r := testutil.Rand(n)
 				r.sprinkle(&q, &k, &v)
 			}
 			for form := range scaleForms {
-				if form >= 3 && types.k != kernel.Int8 && types.v != kernel.Int8 {
+				if form >= 3 && types.K != kernel.Int8 && types.V != kernel.Int8 {
 					break // all page sizes were there
 				}
-				tq, tk, tv := c.typed(q, k, v)
+				tq, tk, tv := c.Typed(q, k, v)
 				tk, tv = tk.scaledAs(form), tv.scaledAs(form)
-				want := c.contract(tq, tk, tv)
+				want := c.Contract(tq, tk, tv)
 				size := []int{8, 16, 40}[form%3]
-				lengths := make([]int, c.b)
+				lengths := make([]int, c.B)
 				for b := range lengths {
-					lengths[b] = c.lk
+					lengths[b] = c.Lk
 				}
-				pk, pv := paged(tk.widened(), tv.widened(), lengths, size, pageLayouts[n%2], 3, 5)
-				pk, pv = pk.pagesAs(types.k), pv.pagesAs(types.v)
-				pages := c.contract(tq, pk, pv)
-				eachTier(t, func(t *testing.T, tier *tier) {
+				pk, pv := paged(contracttest.Widened(tk), contracttest.Widened(tv), lengths, size, pageLayouts[n%2], 3, 5)
+				pk, pv = pk.pagesAs(types.K), pv.pagesAs(types.V)
+				pages := c.Contract(tq, pk, pv)
+				contracttest.EachTier(t, func(t *testing.T, tier string) {
 					for _, threads := range []int{1, 3} {
-						got := c.run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
-						same(t, fmt.Sprintf("scales %d, threads=%d", form, threads), &got, &want)
+						got := c.Run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+						contracttest.Same(t, fmt.Sprintf("scales %d, threads=%d", form, threads), &got, &want)
 					}
-					got := c.run(t, tq, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1}})
-					same(t, fmt.Sprintf("pages of %d", size), &got, &pages)
+					got := c.Run(t, tq, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+					contracttest.Same(t, fmt.Sprintf("pages of %d", size), &got, &pages)
 				})
 			}
 		})
@@ -69,19 +71,19 @@ func (t kernel.Tensor) scaledAs(form int) kernel.Tensor {
 	if t.dtype != kernel.Int8 {
 		return t
 	}
-	b, h, l, groups, row := t.shape[0], t.shape[1], t.shape[2], 1, 1
+	b, h, l, groups, row := t.Shape()[0], t.Shape()[1], t.Shape()[2], 1, 1
 	switch form {
 	case 1:
 		row = 3
 	case 2, 3, 4:
-		if n := 4 << (form - 1); t.shape[3]%n == 0 {
-			groups, row = t.shape[3]/n, t.shape[3]/n
+		if n := 4 << (form - 1); t.Shape()[3]%n == 0 {
+			groups, row = t.Shape()[3]/n, t.Shape()[3]/n
 		}
 	case 5:
 		row = 0
 	}
 	data := make([]float32, b*h*l*max(row, 1))
-	r := rng(form)
+	r := testutil.Rand(form)
 	for i := range data {
 		data[i] = mantissas.next(&r) / 1024
 	}
@@ -94,5 +96,5 @@ func (t kernel.Tensor) scaledAs(form int) kernel.Tensor {
 func (t kernel.Tensor) pagesAs(dtype kernel.DType) kernel.Tensor {
 	memory := t
 	memory.grid, memory.paging = t.storage(), paging{}
-	return memory.as(dtype).Paged(t.table)
+	return contracttest.As(memory, dtype).Paged(t.table)
 }

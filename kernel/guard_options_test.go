@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -14,14 +16,14 @@ func TestGuardOptions(t *testing.T) {
 	const slices, size = 30, 2 << 20 // more and larger than those of any case
 	for _, a := range []*arena{guardedArena(t, atStart, slices, size), guardedArena(t, atEnd, slices, size)} {
 		eachOptionCase(func(n int, c *optionCase) {
-			q, k, v := c.inputs()
+			q, k, v := c.Inputs()
 			o := c.options()
 			c.poison(newModel(q, k, v, &o))
-			q, k, v = c.typed(q, k, v)
+			q, k, v = c.Typed(q, k, v)
 			c.outputs(&o)
 			lengths := c.raggedLengths()
 			q, k, v = lengths.pack(q, k, v)
-			out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
+			out := lengths.packOutputs(c.Out(), &o)
 			want := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
 			if err := kernel.Attention(want[0], q, k, v, o); err != nil {
 				t.Fatal(err)
@@ -30,8 +32,8 @@ func TestGuardOptions(t *testing.T) {
 			q, k, v = a.put("q", q), a.put("k", k), a.put("v", v)
 			a.putOptions(&o)
 			out = a.put("out", out)
-			eachTier(t, func(t *testing.T, tier *tier) {
-				o.Tier = tier.name
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o.Tier = tier
 				got := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
 				for x := range got {
 					clear(got[x].f32)
@@ -41,7 +43,7 @@ func TestGuardOptions(t *testing.T) {
 					t.Fatal(err)
 				}
 				for x := range got {
-					same(t, fmt.Sprintf("output %d, levels %v, slices %v", x, c.levels, a.place), &got[x], &want[x])
+					contracttest.Same(t, fmt.Sprintf("output %d, levels %v, slices %v", x, c.levels, a.place), &got[x], &want[x])
 				}
 			})
 		})
@@ -51,7 +53,7 @@ func TestGuardOptions(t *testing.T) {
 // putOptions moves all that options hold into the arena.
 func (a *arena) putOptions(o *kernel.Options) {
 	for name, t := range map[string]*kernel.Tensor{"Bias": &o.Bias, "LSE": &o.LSE, "Weights": &o.Weights, "Scores": &o.Scores} {
-		if t.isSet() {
+		if contracttest.IsSet(t) {
 			*t = a.put(name, *t)
 		}
 	}

@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -109,7 +111,7 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p pla
 			closeV(page)
 		}
 	}
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, n := range []int{20, 3, 1} { // many rows, and few
 			s.set(a, b, f)
 			o := s.batch.Options()
@@ -117,26 +119,26 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p pla
 			for i := range starts {
 				starts[i] += 20 - n
 			}
-			o.QueryStart, o.Mask, o.Tier, o.Threads = starts, o.Mask.And(kernel.Window(window, 0)), tier.name, 1+n%2
+			o.QueryStart, o.Mask, o.Tier, o.Threads = starts, o.Mask.And(kernel.Window(window, 0)), tier, 1+n%2
 			got, q := s.outputs(3)
 			got, q, last := lastRows(got, n), lastRows(q, n), lastRows(want, n)
 			keys, values := s.batch.View(0)
 			s.must(kernel.Attention(got, q, keys, values, o))
-			same(t, fmt.Sprintf("%d queries", n), &got, &last)
+			contracttest.Same(t, fmt.Sprintf("%d queries", n), &got, &last)
 		}
 	})
 }
 
 // lastRows is a view of the last n rows of every head.
 func lastRows(t kernel.Tensor, n int) kernel.Tensor {
-	return kernel.Strided(t.f32[(t.shape[2]-n)*t.stride[2]:], [4]int{t.shape[0], t.shape[1], n, t.shape[3]}, t.stride)
+	return kernel.Strided(contracttest.Floats(t)[(t.Shape()[2]-n)*t.stride[2]:], [4]int{t.Shape()[0], t.Shape()[1], n, t.Shape()[3]}, t.stride)
 }
 
 // outputs returns a result's memory and fixed queries for a batch of the newest 20 tokens.
 func (s *cacheStory) outputs(batch int) (out, q kernel.Tensor) {
 	h := 2 * s.config.Heads
 	n := batch * h * 20
-	return kernel.BHLD(filled(n*s.config.ValueSize, canary), batch, h, 20, s.config.ValueSize), kernel.BHLD(random(n*s.config.HeadSize), batch, h, 20, s.config.HeadSize)
+	return kernel.BHLD(testutil.Filled(n*s.config.ValueSize, contracttest.Canary), batch, h, 20, s.config.ValueSize), kernel.BHLD(testutil.Floats(n*s.config.HeadSize), batch, h, 20, s.config.HeadSize)
 }
 
 // attendWindow is what contiguous keys give for them under a window.
@@ -159,11 +161,11 @@ func TestGuardPagesCatches(t *testing.T) {
 	touched := func(i int) (fault bool) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() { fault = recover() != nil }()
-		memory.f32[i]++
+		contracttest.Floats(memory)[i]++
 		return false
 	}
 	var got []bool
-	for _, i := range []int{0, 255, 256, memory.stride[0] - 1, memory.stride[0], 2 * memory.stride[0], len(memory.f32) - 1} {
+	for _, i := range []int{0, 255, 256, memory.stride[0] - 1, memory.stride[0], 2 * memory.stride[0], len(contracttest.Floats(memory)) - 1} {
 		got = append(got, touched(i))
 	}
 	if want := []bool{false, false, true, true, true, false, false}; !slices.Equal(got, want) {

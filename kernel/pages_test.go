@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -17,7 +19,7 @@ var pageLayouts = []string{"NHD", "HND"}
 // that a batch has. What is in no row is NaN: whole pages, rows behind a length, and
 // gaps behind the keys and values of a page, which lie in turn.
 func paged(k, v kernel.Tensor, lengths []int, size int, layout string, seed uint64, gap int) (pk, pv kernel.Tensor) {
-	h, d, dv := k.shape[1], k.shape[3], v.shape[3]
+	h, d, dv := k.Shape()[1], k.Shape()[3], v.Shape()[3]
 	table := kernel.PageTable{Lengths: lengths}
 	pages := 3
 	for _, n := range lengths {
@@ -34,7 +36,7 @@ func paged(k, v kernel.Tensor, lengths []int, size int, layout string, seed uint
 	if layout == "NHD" {
 		strides, strideV = [3]int{page, d, h * d}, [3]int{page, dv, h * dv}
 	}
-	data := filled(pages*page, nan32)
+	data := testutil.Filled(pages*page, testutil.NaN)
 	pk = kernel.Strided(data, shape, strides)
 	shape[3] = dv
 	pv = kernel.Strided(data[size*h*d:len(data)-gap], shape, strideV)
@@ -45,9 +47,9 @@ func paged(k, v kernel.Tensor, lengths []int, size int, layout string, seed uint
 
 // randomOrder returns the numbers from 0 to n-1.
 func randomOrder(n int, seed uint64) []int32 {
-	r, order := rng(seed), make([]int32, n)
+	r, order := testutil.Rand(seed), make([]int32, n)
 	for i := range order {
-		j := r.intn(i + 1)
+		j := r.IntN(i + 1)
 		order[i], order[j] = order[j], int32(i)
 	}
 	return order
@@ -55,11 +57,11 @@ func randomOrder(n int, seed uint64) []int32 {
 
 // fillPages copies the rows of t that the table has into pages.
 func fillPages(pages, t *kernel.Tensor, table *kernel.PageTable) {
-	size := pages.shape[2]
+	size := pages.Shape()[2]
 	for b, n := range table.Lengths {
-		for h := range t.shape[1] {
+		for h := range t.Shape()[1] {
 			for l := range n {
-				copy(rowOf(pages, int(table.Pages[b][l/size]), h, l%size), rowOf(t, b, h, l))
+				copy(contracttest.Row(pages, int(table.Pages[b][l/size]), h, l%size), contracttest.Row(t, b, h, l))
 			}
 		}
 	}
@@ -68,52 +70,52 @@ func fillPages(pages, t *kernel.Tensor, table *kernel.PageTable) {
 // TestPages compares calls on pages with the same ones on contiguous keys and values.
 func TestPages(t *testing.T) {
 	for n, size := range []int{1, 7, 16, 16, 32, 48, 64, 128, 255, 256, 1000} {
-		for m, c := range []attnCase{
-			{b: 3, h: 4, hkv: 2, lq: 1, lk: 530, d: 16, dv: 24},
-			{b: 2, h: 2, hkv: 2, lq: 5, lk: 300, d: 9, dv: 7, mask: kernel.Causal(280)},
-			{b: 2, h: 4, hkv: 2, lq: 75, lk: 560, d: 8, dv: 20, mask: kernel.Window(300, 0)},
-			{b: 1, h: 2, hkv: 1, lq: 130, lk: 257, d: 33, dv: 1, mask: kernel.Causal(0)},
+		for m, c := range []contracttest.Case{
+			{B: 3, H: 4, HKV: 2, Lq: 1, Lk: 530, D: 16, Dv: 24},
+			{B: 2, H: 2, HKV: 2, Lq: 5, Lk: 300, D: 9, Dv: 7, Mask: kernel.Causal(280)},
+			{B: 2, H: 4, HKV: 2, Lq: 75, Lk: 560, D: 8, Dv: 20, Mask: kernel.Window(300, 0)},
+			{B: 1, H: 2, HKV: 1, Lq: 130, Lk: 257, D: 33, Dv: 1, Mask: kernel.Causal(0)},
 		} {
 			if testing.Short() && (n+m)%4 != 0 {
 				continue
 			}
-			c.seed = uint64(n)
+			c.Seed = uint64(n)
 			layout := pageLayouts[(n+m)%2]
 			t.Run(fmt.Sprintf("size=%d/%s/%v", size, layout, c), func(t *testing.T) { c.comparePages(t, size, layout) })
 		}
 	}
 }
 
-func (c attnCase) comparePages(t *testing.T, size int, layout string) {
-	q, k, v := c.inputs()
-	lengths := []int{c.lk, c.lk - 3, 0}[:c.b]
-	starts := []int{0, 16, 1000}[:c.b]
-	pk, pv := paged(k, v, lengths, size, layout, c.seed, 1)
-	o := kernel.Options{KeyStart: starts, QueryStart: []int{c.lk - c.lq}}
+func (c contracttest.Case) comparePages(t *testing.T, size int, layout string) {
+	q, k, v := c.Inputs()
+	lengths := []int{c.Lk, c.Lk - 3, 0}[:c.B]
+	starts := []int{0, 16, 1000}[:c.B]
+	pk, pv := paged(k, v, lengths, size, layout, c.Seed, 1)
+	o := kernel.Options{KeyStart: starts, QueryStart: []int{c.Lk - c.Lq}}
 	plain := c
-	plain.mask = c.mask.And(kernel.KeyLengths(lengths))
-	want := plain.run(t, q, k, v, kernel.Options{KeyStart: o.KeyStart, QueryStart: o.QueryStart, Exec: kernel.Exec{Threads: 1}})
-	eachTier(t, func(t *testing.T, tier *tier) {
-		o.Tier = tier.name
+	plain.Mask = c.Mask.And(kernel.KeyLengths(lengths))
+	want := plain.Run(t, q, k, v, kernel.Options{KeyStart: o.KeyStart, QueryStart: o.QueryStart, Exec: kernel.Exec{Threads: 1}})
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o.Tier = tier
 		for o.Threads = range 3 {
-			got := c.run(t, q, pk, pv, o)
-			same(t, fmt.Sprintf("threads=%d", o.Threads), &got, &want)
+			got := c.Run(t, q, pk, pv, o)
+			contracttest.Same(t, fmt.Sprintf("threads=%d", o.Threads), &got, &want)
 		}
 	})
 }
 
 // TestPagesNaN: hidden keys and values in pages never matter, visible ones do.
 func TestPagesNaN(t *testing.T) {
-	c := attnCase{b: 1, h: 2, hkv: 1, lq: 20, lk: 300, d: 8, dv: 8, mask: kernel.Causal(280)}
-	for _, special := range []float32{nan32, inf32} {
-		q, k, v := c.inputs()
-		rowOf(&v, 0, 0, 290)[3] = special
-		rowOf(&k, 0, 0, 295)[1] = special
+	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 20, Lk: 300, D: 8, Dv: 8, Mask: kernel.Causal(280)}
+	for _, special := range []float32{testutil.NaN, testutil.Inf} {
+		q, k, v := c.Inputs()
+		contracttest.Row(&v, 0, 0, 290)[3] = special
+		contracttest.Row(&k, 0, 0, 295)[1] = special
 		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1, 1)
-		want := c.contract(q, k, v)
-		eachTier(t, func(t *testing.T, tier *tier) {
-			got := c.run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
-			same(t, "pages", &got, &want)
+		want := c.Contract(q, k, v)
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			got := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
+			contracttest.Same(t, "pages", &got, &want)
 		})
 	}
 }
@@ -185,7 +187,7 @@ func TestPageErrors(t *testing.T) {
 			at := table()
 			k, v := pages.Paged(&at), pages.Paged(&at)
 			out, q, _, _ := good()
-			out = kernel.BHLD(filled(2*4*3*6, canary), 2, 4, 3, 6)
+			out = kernel.BHLD(testutil.Filled(2*4*3*6, contracttest.Canary), 2, 4, 3, 6)
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o, &at)
 			err := kernel.Attention(out, q, k, v, o)
@@ -193,8 +195,8 @@ func TestPageErrors(t *testing.T) {
 			if !errors.As(err, &arg) || arg.Arg != test.arg || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an ArgumentError for %s: %s", err, test.arg, test.want)
 			}
-			for i, x := range out.f32 {
-				if x != canary && x != 0 {
+			for i, x := range contracttest.Floats(out) {
+				if x != contracttest.Canary && x != 0 {
 					t.Fatalf("out[%d] was overwritten", i)
 				}
 			}
@@ -216,14 +218,14 @@ func TestPagesAhead(t *testing.T) {
 		{24, 0, 200, 16, 32, 16}, // 8 rows are too few for a call
 		{256, 0, 200, 16, 32, 200},
 	} {
-		table := kernel.PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ceilDiv(200, test.size))}}
+		table := kernel.PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ints.CeilDiv(200, test.size))}}
 		for i := range table.Pages[0] {
 			table.Pages[0][i] = int32(len(table.Pages[0]) - 1 - i)
 		}
 		x := kernel.BLHD(make([]float32, 256*2*d), 256/test.size, test.size, 2, d).Paged(&table)
 		near, more := x.index(0, 1, test.near), x.index(0, 1, test.more)
-		_, next, far, run := coming(&x, unit{0, 1}, test.lo, test.n, x.f32)
-		if got := len(x.f32) - len(next); got != near || far != more-near || run != test.run {
+		_, next, far, run := coming(&x, unit{0, 1}, test.lo, test.n, contracttest.Floats(x))
+		if got := len(contracttest.Floats(x)) - len(next); got != near || far != more-near || run != test.run {
 			t.Errorf("%+v: next at %d, far %d, %d rows; want %d, %d", test, got, far, run, near, more-near)
 		}
 	}

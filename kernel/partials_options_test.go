@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -15,21 +17,21 @@ func TestPartialsOfOptions(t *testing.T) {
 		if c.level("positions") > 1 {
 			c.levels[factor("positions")] -= 2
 		}
-		q, k, v := c.inputs()
+		q, k, v := c.Inputs()
 		o := c.options()
 		c.poison(newModel(q, k, v, &o))
-		q, k, v = c.typed(q, k, v)
+		q, k, v = c.Typed(q, k, v)
 		if n%3 == 0 {
-			o.KeyStart = []int{engine.BlockKeys * c.r.intn(3)}
+			o.KeyStart = []int{contracttest.BlockKeys * c.r.IntN(3)}
 		}
 		whole := o
 		o.Sinks = nil
-		blocks := kernel.NewPartials(ceilDiv(c.lk, engine.BlockKeys), c.b, c.h, c.lq, c.dv)
-		state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
-		eachTier(t, func(t *testing.T, tier *tier) {
-			o.Tier, whole.Tier = tier.name, tier.name
-			whole.LSE = c.tensor(c.b, c.h, c.lq, 1, canary)
-			want := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
+		blocks := kernel.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
+		state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			o.Tier, whole.Tier = tier, tier
+			whole.LSE = c.Output(1)
+			want := c.Out()
 			if err := kernel.Attention(want, q, k, v, whole); err != nil {
 				t.Fatal(err)
 			}
@@ -41,13 +43,13 @@ func TestPartialsOfOptions(t *testing.T) {
 				t.Fatal(err)
 			}
 			for x, p := range []*kernel.Partials{blocks, state} {
-				out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), c.tensor(c.b, c.h, c.lq, 1, canary)
-				if err := kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{Sinks: whole.Sinks, LSE: lse, Exec: kernel.Exec{Tier: tier.name}}); err != nil {
+				out, lse := c.Out(), c.Output(1)
+				if err := kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{Sinks: whole.Sinks, LSE: lse, Exec: kernel.Exec{Tier: tier}}); err != nil {
 					t.Fatal(err)
 				}
 				what := fmt.Sprintf("levels %v, %s", c.levels, [...]string{"merged", "accumulated"}[x])
-				same(t, what, &out, &want)
-				same(t, what+", LSE", &lse, &whole.LSE)
+				contracttest.Same(t, what, &out, &want)
+				contracttest.Same(t, what+", LSE", &lse, &whole.LSE)
 			}
 		})
 	})

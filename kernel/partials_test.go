@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -36,39 +38,39 @@ func partialCases() []*optionCase {
 // what Merge and Accumulate make of them with one call.
 func TestPartials(t *testing.T) {
 	for n, c := range partialCases() {
-		c.lk += 300 // a few blocks, the last one cut
+		c.Lk += 300 // a few blocks, the last one cut
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			q, k, v := c.inputs()
+			q, k, v := c.Inputs()
 			o := c.options()
 			c.poison(newModel(q, k, v, &o))
-			q, k, v = c.typed(q, k, v)
+			q, k, v = c.Typed(q, k, v)
 			model := newModel(q, k, v, &o)
-			sinks := filled(c.h, 0.5)
-			eachTier(t, func(t *testing.T, tier *tier) {
-				o.Tier = tier.name
+			sinks := testutil.Filled(c.H, 0.5)
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o.Tier = tier
 				whole := o
-				whole.Sinks, whole.LSE = sinks, c.tensor(c.b, c.h, c.lq, 1, canary)
-				want := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
+				whole.Sinks, whole.LSE = sinks, c.Output(1)
+				want := c.Out()
 				if err := kernel.Attention(want, q, k, v, whole); err != nil {
 					t.Fatal(err)
 				}
 				check := func(what string, parts ...kernel.Partials) {
 					t.Helper()
-					out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), c.tensor(c.b, c.h, c.lq, 1, canary)
-					if err := kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, LSE: lse, Exec: kernel.Exec{Tier: tier.name}}); err != nil {
+					out, lse := c.Out(), c.Output(1)
+					if err := kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, LSE: lse, Exec: kernel.Exec{Tier: tier}}); err != nil {
 						t.Fatal(err)
 					}
-					same(t, what, &out, &want)
-					same(t, what+" LSE", &lse, &whole.LSE)
+					contracttest.Same(t, what, &out, &want)
+					contracttest.Same(t, what+" LSE", &lse, &whole.LSE)
 				}
-				blocks := kernel.NewPartials(ceilDiv(c.lk, engine.BlockKeys), c.b, c.h, c.lq, c.dv)
+				blocks := kernel.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
 				if err := kernel.AttentionPartials(blocks, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
 				samePartials(t, model, blocks)
 				check("one shard", *blocks)
 				if shiftable(&o) {
-					check("two shards", shard(t, c, q, k, v, o, 0, 256), shard(t, c, q, k, v, o, 256, c.lk))
+					check("two shards", shard(t, c, q, k, v, o, 0, 256), shard(t, c, q, k, v, o, 256, c.Lk))
 					check("accumulated", accumulated(t, c, q, k, v, o))
 				}
 			})
@@ -87,16 +89,16 @@ func shiftable(o *kernel.Options) bool {
 	return o.Score == nil
 }
 
-func part(t kernel.Tensor, lo, hi int) kernel.Tensor {
-	shape, at := [4]int{t.shape[0], t.shape[1], hi - lo, t.shape[3]}, t.at(0, 0, lo)
+func contracttest.Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
+	shape, at := [4]int{t.Shape()[0], t.Shape()[1], hi - lo, t.Shape()[3]}, t.at(0, 0, lo)
 	switch t.dtype {
 	case kernel.Int8:
-		scales := part(*t.scales, lo, hi)
+		scales := contracttest.Rows(*t.scales, lo, hi)
 		return kernel.Strided(t.i8()[at:], shape, t.stride).Scaled(&scales)
 	case kernel.Float16, kernel.BFloat16:
 		t.other = sliceOf(t.u16()[at:])
 	default:
-		t.f32 = t.f32[at:]
+		contracttest.Floats(t) = contracttest.Floats(t)[at:]
 	}
 	t.shape = shape
 	return t
@@ -105,8 +107,8 @@ func part(t kernel.Tensor, lo, hi int) kernel.Tensor {
 func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options, lo, hi int) kernel.Partials {
 	t.Helper()
 	o.KeyStart = []int{lo}
-	p := kernel.NewPartials(ceilDiv(hi-lo, engine.BlockKeys), c.b, c.h, c.lq, c.dv)
-	if err := kernel.AttentionPartials(p, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+	p := kernel.NewPartials(ints.CeilDiv(hi-lo, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
+	if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), o); err != nil {
 		t.Fatal(err)
 	}
 	return *p
@@ -114,11 +116,11 @@ func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options,
 
 func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options) kernel.Partials {
 	t.Helper()
-	state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
-	for lo := 0; lo < c.lk; lo += engine.BlockKeys {
-		hi := min(c.lk, lo+engine.BlockKeys)
+	state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+	for lo := 0; lo < c.Lk; lo += contracttest.BlockKeys {
+		hi := min(c.Lk, lo+contracttest.BlockKeys)
 		o.KeyStart = []int{lo}
-		if err := kernel.AccumulatePartials(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,8 +141,8 @@ func samePartials(t *testing.T, model *model, p *kernel.Partials) {
 					canonize(stats)
 					canonize(want.o)
 					at := fmt.Sprintf("block %d of [%d %d %d]", x, b, h, i)
-					sameRow(t, "max and sum, "+at, []float32{p.Max[r], p.Sum[r]}, stats)
-					sameRow(t, "out, "+at, p.Out[r*p.HeadSize:][:p.HeadSize], want.o)
+					contracttest.SameRow(t, "max and sum, "+at, []float32{p.Max[r], p.Sum[r]}, stats)
+					contracttest.SameRow(t, "out, "+at, p.Out[r*p.HeadSize:][:p.HeadSize], want.o)
 				}
 			}
 		}

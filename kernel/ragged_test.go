@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -19,15 +21,15 @@ type raggedLengths struct {
 // raggedLengths draws what the case's level says. The first batch row is the longest.
 func (c *optionCase) raggedLengths() raggedLengths {
 	var x raggedLengths
-	if level := c.level("ragged"); c.b > 0 {
+	if level := c.level("ragged"); c.B > 0 {
 		x.start = level / 2
 		if level&1 != 0 {
-			x.queries = c.lengths(c.lq)
-			x.queries[0] = c.lq
+			x.queries = c.lengths(c.Lq)
+			x.queries[0] = c.Lq
 		}
 		if level&2 != 0 {
-			x.keys = c.lengths(c.lk)
-			x.keys[0] = c.lk
+			x.keys = c.lengths(c.Lk)
+			x.keys[0] = c.Lk
 		}
 	}
 	return x
@@ -38,10 +40,10 @@ func (x *raggedLengths) pack(q, k, v kernel.Tensor) (_, _, _ kernel.Tensor) {
 	return q.packed(x.queries, x.start), k.packed(x.keys, x.start), v.packed(x.keys, x.start)
 }
 
-// packOutputs makes a call's outputs ragged; they are all canary.
+// packOutputs makes a call's outputs ragged; they are all contracttest.Canary.
 func (x *raggedLengths) packOutputs(out kernel.Tensor, o *kernel.Options) kernel.Tensor {
 	for _, t := range []*kernel.Tensor{&o.LSE, &o.Weights, &o.Scores} {
-		if t.isSet() && t.shape[3] > 0 {
+		if contracttest.IsSet(t) && t.Shape()[3] > 0 {
 			*t = t.packed(x.queries, x.start)
 		}
 	}
@@ -58,11 +60,11 @@ func (t kernel.Tensor) packed(lengths []int, start int) kernel.Tensor {
 	for b, n := range lengths {
 		starts = append(starts, starts[b]+n)
 	}
-	h, rows, d := t.shape[1], starts[len(lengths)], t.shape[3]
-	to := kernel.BLHD(filled(rows*h*d, canary), 1, rows, h, d).as(t.dtype)
+	h, rows, d := t.Shape()[1], starts[len(lengths)], t.Shape()[3]
+	to := kernel.BLHD(testutil.Filled(rows*h*d, contracttest.Canary), 1, rows, h, d).as(t.dtype)
 	if t.scales != nil {
-		groups := t.scales.shape[3]
-		scales := kernel.BLHD(filled(rows*h*groups, nan32), 1, rows, h, groups)
+		groups := t.scales.Shape()[3]
+		scales := kernel.BLHD(testutil.Filled(rows*h*groups, testutil.NaN), 1, rows, h, groups)
 		to.scales = &scales
 	}
 	for b, n := range lengths {
@@ -80,10 +82,10 @@ func (t kernel.Tensor) packed(lengths []int, start int) kernel.Tensor {
 
 // copyRow copies a row of another tensor of the same type; both are given by where they start.
 func (t *kernel.Tensor) copyRow(at int, from *kernel.Tensor, fromAt int) {
-	d := t.shape[3]
+	d := t.Shape()[3]
 	switch t.dtype {
 	case kernel.Float32:
-		copy(t.f32[at:at+d], from.f32[fromAt:])
+		copy(contracttest.Floats(t)[at:at+d], contracttest.Floats(from)[fromAt:])
 	case kernel.Int8:
 		copy(t.i8()[at:at+d], from.i8()[fromAt:])
 	default:
@@ -97,22 +99,22 @@ func TestRagged(t *testing.T) {
 	const h, hkv, d, dv = 4, 2, 24, 20
 	queries := []int{3, 0, 70, 1, 1, 300, 17, 1}
 	keys := []int{3, 9, 70, 700, 256, 300, 257, 0}
-	if quick() {
+	if testutil.Quick() {
 		queries[5], keys[5] = 90, 90
 	}
 	largest, longest := queries[5], keys[3]
-	c := attnCase{b: len(queries), h: h, hkv: hkv, lq: largest, lk: longest, d: d, dv: dv, seed: 31}
-	q, k, v := c.inputs()
-	past := make([]int, c.b)
+	c := contracttest.Case{B: len(queries), H: h, HKV: hkv, Lq: largest, Lk: longest, D: d, Dv: dv, Seed: 31}
+	q, k, v := c.Inputs()
+	past := make([]int, c.B)
 	for b := range past {
 		past[b] = keys[b] - queries[b]
 	}
 	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: past, Sinks: []float32{1, 0, -1, 2}}
-	want := c.tensor(c.b, h, largest, dv, canary)
-	lse := c.tensor(c.b, h, largest, 1, canary)
-	for b := range c.b {
+	want := c.Tensor(c.B, h, largest, dv, contracttest.Canary)
+	lse := c.Tensor(c.B, h, largest, 1, contracttest.Canary)
+	for b := range c.B {
 		row := func(t *kernel.Tensor, l int) kernel.Tensor {
-			return kernel.Strided(t.f32[t.at(b, 0, 0):], [4]int{1, t.shape[1], l, t.shape[3]}, t.stride)
+			return kernel.Strided(contracttest.Floats(t)[t.at(b, 0, 0):], [4]int{1, t.Shape()[1], l, t.Shape()[3]}, t.stride)
 		}
 		alone := o
 		alone.QueryStart, alone.LSE = past[b:b+1], row(&lse, queries[b])
@@ -123,25 +125,25 @@ func TestRagged(t *testing.T) {
 	lengths := raggedLengths{queries: queries, keys: keys, start: 2}
 	rq, rk, rv := lengths.pack(q, k, v)
 	want, lse = want.packed(queries, 2), lse.packed(queries, 2)
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for threads := 1; threads <= 9; threads += 1 + 3*quickInt() {
 			o := o
-			o.Tier, o.Threads = tier.name, threads
-			o.LSE = c.tensor(c.b, h, largest, 1, canary)
-			out := lengths.packOutputs(c.tensor(c.b, h, largest, dv, canary), &o)
+			o.Tier, o.Threads = tier, threads
+			o.LSE = c.Tensor(c.B, h, largest, 1, contracttest.Canary)
+			out := lengths.packOutputs(c.Tensor(c.B, h, largest, dv, contracttest.Canary), &o)
 			if err := kernel.Attention(out, rq, rk, rv, o); err != nil {
 				t.Fatal(err)
 			}
-			checkGaps(t, &out)
-			same(t, fmt.Sprintf("threads=%d", threads), &out, &want)
-			same(t, fmt.Sprintf("LSE, threads=%d", threads), &o.LSE, &lse)
+			contracttest.CheckGaps(t, &out)
+			contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &out, &want)
+			contracttest.Same(t, fmt.Sprintf("LSE, threads=%d", threads), &o.LSE, &lse)
 		}
 	})
 }
 
 // quickInt is 1 where the tests are to be quick.
 func quickInt() int {
-	if quick() {
+	if testutil.Quick() {
 		return 1
 	}
 	return 0
@@ -149,10 +151,10 @@ func quickInt() int {
 
 // TestRaggedViews: a joint projection and any strides can be ragged.
 func TestRaggedViews(t *testing.T) {
-	data := random(9 * 6 * 4)
+	data := testutil.Floats(9 * 6 * 4)
 	starts := []int{1, 4, 4, 9}
 	q, k, v := kernel.PackedQKV(data, 1, 9, 2, 2, 4)
-	out := kernel.Ragged(filled(9*2*4, canary), starts, 2, 4)
+	out := kernel.Ragged(testutil.Filled(9*2*4, contracttest.Canary), starts, 2, 4)
 	if err := kernel.Attention(out, q.Ragged(starts), k.Ragged(starts), v.Ragged(starts), kernel.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,16 +165,16 @@ func TestRaggedViews(t *testing.T) {
 		if err := kernel.Attention(want, q, k, v, kernel.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		eachRow(&want, func(_, h, l int, row []float32) {
-			sameRow(t, fmt.Sprint("row ", b, h, l), rowOf(&out, b, h, l), row)
+		contracttest.EachRow(&want, func(_, h, l int, row []float32) {
+			contracttest.SameRow(t, fmt.Sprint("row ", b, h, l), contracttest.Row(&out, b, h, l), row)
 		})
 	}
-	checkGaps(t, &out)
+	contracttest.CheckGaps(t, &out)
 }
 
 // TestRaggedErrors: ragged tensors that do not fit get an error, and out stays as it was.
 func TestRaggedErrors(t *testing.T) {
-	data := filled(1000, 1)
+	data := testutil.Filled(1000, 1)
 	starts := func(n ...int) []int { return n }
 	for _, x := range []struct {
 		name, arg, want string
@@ -208,8 +210,8 @@ func TestRaggedErrors(t *testing.T) {
 		{"plain v", "v", "length 7 of batch row 1, want 5", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(0, 7, 12), 2, 6) }},
 		{"plain out", "out", "length 3 of batch row 0, want 1", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.Ragged(data, starts(0, 1, 4), 4, 6) }},
 		{"plain LSE", "Options.LSE", "length 3 of batch row 1, want 2", func(out, q, _, _ *kernel.Tensor, o *kernel.Options) {
-			*q, *out = kernel.Ragged(data, starts(0, 3, 5), 4, 6), kernel.Ragged(out.f32, starts(1, 4, 6), 4, 5)
-			o.LSE = kernel.BHLD(filled(24, canary), 2, 4, 3, 1)
+			*q, *out = kernel.Ragged(data, starts(0, 3, 5), 4, 6), kernel.Ragged(contracttest.Floats(out), starts(1, 4, 6), 4, 5)
+			o.LSE = kernel.BHLD(testutil.Filled(24, contracttest.Canary), 2, 4, 3, 1)
 		}},
 		{"bias", "Options.Bias", "not paged", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) {
 			o.Bias = kernel.Ragged(data, starts(0, 3, 6), 4, 7)
@@ -229,7 +231,7 @@ func TestRaggedErrors(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			out, q, k, v := good()
-			memory := out.f32
+			memory := contracttest.Floats(out)
 			var o kernel.Options
 			x.call(&out, &q, &k, &v, &o)
 			err := kernel.Attention(out, q, k, v, o)
@@ -238,7 +240,7 @@ func TestRaggedErrors(t *testing.T) {
 				t.Errorf("got %v, want an ArgumentError for %s: %s", err, x.arg, x.want)
 			}
 			for i, x := range memory {
-				if x != canary {
+				if x != contracttest.Canary {
 					t.Fatalf("out[%d] was overwritten", i)
 				}
 			}

@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -15,21 +17,21 @@ import (
 )
 
 // runCase is enough work for several threads on any tier.
-func runCase() attnCase {
-	if quick() {
-		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: kernel.Causal(300), seed: 7}
+func runCase() contracttest.Case {
+	if testutil.Quick() {
+		return contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 80, Lk: 330, D: 16, Dv: 16, Mask: kernel.Causal(300), Seed: 7}
 	}
-	return attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: kernel.Causal(300), seed: 7}
+	return contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 200, Lk: 500, D: 32, Dv: 32, Mask: kernel.Causal(300), Seed: 7}
 }
 
 // quick tells that the tests may run on an emulator: -short, and no race
 // detector, which is to see many calls meet.
-func quick() bool { return testing.Short() && !raceEnabled }
+func testutil.Quick() bool { return testing.Short() && !testutil.Race }
 
 // repeats is how often a test does over what goes wrong rarely, if ever: n
 // times, and a few when quick.
-func repeats(n int) int {
-	if quick() {
+func contracttest.Repeats(n int) int {
+	if testutil.Quick() {
 		return max(n/6, 2)
 	}
 	return n
@@ -39,8 +41,8 @@ func repeats(n int) int {
 // when the call returns, with the same bits.
 func TestRun(t *testing.T) {
 	c := runCase()
-	q, k, v := c.inputs()
-	want := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
+	q, k, v := c.Inputs()
+	want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 	runs := map[string]func(n int, task func(int)){
 		"one after the other": func(n int, task func(int)) {
 			for i := range n {
@@ -62,25 +64,25 @@ func TestRun(t *testing.T) {
 		},
 	}
 	for name, run := range runs {
-		for range repeats(20) {
-			got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: run}})
-			same(t, name, &got, &want)
+		for range contracttest.Repeats(20) {
+			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: run}})
+			contracttest.Same(t, name, &got, &want)
 		}
 	}
 	var kept []func(int)
 	for range 20 {
-		got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) {
+		got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) {
 			for _, late := range kept { // of calls that are over, or of this one
 				late(0)
 			}
 			task(0)
 			kept = append(kept, task)
 		}}})
-		same(t, "keeps task", &got, &want)
+		contracttest.Same(t, "keeps task", &got, &want)
 		kept[0](1)
 	}
 	n := 0
-	c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
+	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
@@ -90,10 +92,10 @@ func TestRun(t *testing.T) {
 // rules of Options.Run, while other calls use the same job: no harm is done.
 func TestLateTask(t *testing.T) {
 	c := runCase()
-	q, k, v := c.inputs()
-	want := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
+	q, k, v := c.Inputs()
+	want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 	var late func(int)
-	c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) { late = task }}})
+	c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) { late = task }}})
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -102,9 +104,9 @@ func TestLateTask(t *testing.T) {
 			runtime.Gosched() // where there is one thread, it is for the calls too
 		}
 	})
-	for i := range repeats(40) {
-		got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1 + i%3}})
-		same(t, "with a late task", &got, &want)
+	for i := range contracttest.Repeats(40) {
+		got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1 + i%3}})
+		contracttest.Same(t, "with a late task", &got, &want)
 	}
 	stop.Store(true)
 	wg.Wait()
@@ -112,19 +114,19 @@ func TestLateTask(t *testing.T) {
 
 // TestConcurrentCalls makes calls of several shapes from many goroutines.
 func TestConcurrentCalls(t *testing.T) {
-	cs := []attnCase{runCase(), {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: kernel.Causal(0), seed: 10}}
+	cs := []contracttest.Case{runCase(), {B: 2, H: 2, HKV: 1, Lq: 5, Lk: 40, D: 80, Dv: 8, Seed: 9}, {B: 1, H: 3, HKV: 3, Lq: 70, Lk: 70, D: 16, Dv: 40, Mask: kernel.Causal(0), Seed: 10}}
 	var wg sync.WaitGroup
 	for x := range cs {
-		q, k, v := cs[x].inputs()
-		want := cs[x].run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
+		q, k, v := cs[x].Inputs()
+		want := cs[x].Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 		for g := range 4 {
 			wg.Go(func() {
-				for range repeats(8) {
-					out := cs[x].tensor(cs[x].b, cs[x].h, cs[x].lq, cs[x].dv, canary)
-					if err := kernel.Attention(out, q, k, v, kernel.Options{Scale: cs[x].scale, Mask: cs[x].mask, Exec: kernel.Exec{Threads: 1 + g}}); err != nil {
+				for range contracttest.Repeats(8) {
+					out := cs[x].Tensor(cs[x].B, cs[x].H, cs[x].Lq, cs[x].Dv, contracttest.Canary)
+					if err := kernel.Attention(out, q, k, v, kernel.Options{Scale: cs[x].Scale, Mask: cs[x].Mask, Exec: kernel.Exec{Threads: 1 + g}}); err != nil {
 						t.Error(err)
 					}
-					if hash(&out) != hash(&want) {
+					if contracttest.Hash(&out) != contracttest.Hash(&want) {
 						t.Errorf("%v differs", cs[x])
 					}
 				}
@@ -138,10 +140,10 @@ func TestConcurrentCalls(t *testing.T) {
 // said to be awake.
 func TestNoGoroutineLeft(t *testing.T) {
 	c := runCase()
-	q, k, v := c.inputs()
+	q, k, v := c.Inputs()
 	before := runtime.NumGoroutine() // perhaps some of other tests among them
-	for range repeats(10) {
-		c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 8}})
+	for range contracttest.Repeats(10) {
+		c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 8}})
 	}
 	for range 1000 { // they stay a moment
 		if runtime.NumGoroutine() <= before && ready.Load() == 0 {
@@ -155,28 +157,28 @@ func TestNoGoroutineLeft(t *testing.T) {
 // TestNoAllocations: a warm call allocates nothing, on any tier, alone, on
 // threads or on the program's own.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if testutil.Race {
 		t.Skip("the race detector allocates")
 	}
 	c := runCase()
-	q, k, v := c.inputs()
-	out := c.tensor(1, c.h, c.lq, c.dv, 0)
+	q, k, v := c.Inputs()
+	out := c.Tensor(1, c.H, c.Lq, c.Dv, 0)
 	serial := func(n int, task func(int)) {
 		for i := range n {
 			task(i)
 		}
 	}
 	lengths := []int{320}
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for name, o := range map[string]kernel.Options{
 			"one thread":   {Threads: 1},
 			"two threads":  {Threads: 2},
 			"own parallel": {Threads: 2, Run: serial},
 			"lengths":      {Threads: 1, Mask: kernel.KeyLengths(lengths)},
 		} {
-			o.Tier = tier.name
+			o.Tier = tier
 			mask := o.Mask
-			if n := warmAllocs(repeats(20), func() {
+			if n := warmAllocs(contracttest.Repeats(20), func() {
 				o.Mask = kernel.Causal(300).And(mask)
 				if err := kernel.Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
@@ -193,9 +195,9 @@ func TestWorkspaceBound(t *testing.T) {
 	eachTier(t, func(t *testing.T, tr *tier) {
 		size := func(l int) int {
 			j := newJob()
-			c := attnCase{b: 1, h: 1, hkv: 1, lq: l, lk: l, d: 8, dv: 8}
-			q, k, v := c.inputs()
-			j.problem = problem{out: c.tensor(1, 1, l, 8, 0), q: q, k: k, v: v, group: 1, scale: 1}
+			c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: l, Lk: l, D: 8, Dv: 8}
+			q, k, v := c.Inputs()
+			j.problem = problem{out: c.Tensor(1, 1, l, 8, 0), q: q, k: k, v: v, group: 1, Scale: 1}
 			j.plan(tr, 1)
 			var w workspace
 			w.fit(j)

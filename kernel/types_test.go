@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -12,19 +14,19 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A callTypes says what the elements of a call's tensors are.
-type callTypes struct{ q, k, v, out kernel.DType }
+// A contracttest.Types says what the elements of a call's tensors are.
+type contracttest.Types struct{ q, k, v, out kernel.DType }
 
-func (c callTypes) String() string { return fmt.Sprintf("%v,%v,%v→%v", c.q, c.k, c.v, c.out) }
+func (c contracttest.Types) String() string { return fmt.Sprintf("%v,%v,%v→%v", c.q, c.k, c.v, c.out) }
 
 // allTypes are all that a call may have.
-func allTypes() (list []callTypes) {
+func contracttest.AllTypes() (list []contracttest.Types) {
 	floats, all := []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16}, []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8}
 	for _, q := range floats {
 		for _, k := range all {
 			for _, v := range all {
 				for _, out := range floats {
-					list = append(list, callTypes{q, k, v, out})
+					list = append(list, contracttest.Types{q, k, v, out})
 				}
 			}
 		}
@@ -33,8 +35,8 @@ func allTypes() (list []callTypes) {
 }
 
 // typed converts a case's inputs to its types.
-func (c attnCase) typed(q, k, v kernel.Tensor) (tq, tk, tv kernel.Tensor) {
-	return q.as(c.types.q), k.as(c.types.k), v.as(c.types.v)
+func (c contracttest.Case) typed(q, k, v kernel.Tensor) (tq, tk, tv kernel.Tensor) {
+	return contracttest.As(q, c.Types.Q), contracttest.As(k, c.Types.K), contracttest.As(v, c.Types.V)
 }
 
 // as converts a float32 tensor with all of its memory, gaps included. Int8 is
@@ -42,14 +44,14 @@ func (c attnCase) typed(q, k, v kernel.Tensor) (tq, tk, tv kernel.Tensor) {
 func (t kernel.Tensor) as(dtype kernel.DType) kernel.Tensor {
 	switch dtype {
 	case kernel.Float16:
-		data := make([]kernel.F16, len(t.f32))
-		for i, x := range t.f32 {
+		data := make([]kernel.F16, len(contracttest.Floats(t)))
+		for i, x := range contracttest.Floats(t) {
 			data[i] = numeric.ToF16(x)
 		}
 		return kernel.Strided(data, t.shape, t.stride)
 	case kernel.BFloat16:
-		data := make([]kernel.BF16, len(t.f32))
-		for i, x := range t.f32 {
+		data := make([]kernel.BF16, len(contracttest.Floats(t)))
+		for i, x := range contracttest.Floats(t) {
 			data[i] = numeric.ToBF16(x)
 		}
 		return kernel.Strided(data, t.shape, t.stride)
@@ -61,22 +63,22 @@ func (t kernel.Tensor) as(dtype kernel.DType) kernel.Tensor {
 
 // asInt8 gives every row as many scales as divide it, with a gap behind them.
 func (t kernel.Tensor) asInt8() kernel.Tensor {
-	b, h, l, d := t.shape[0], t.shape[1], t.shape[2], t.shape[3]
+	b, h, l, d := t.Shape()[0], t.Shape()[1], t.Shape()[2], t.Shape()[3]
 	groups := 1
 	for _, n := range []int{2, 3, 4} {
 		if d%n == 0 {
 			groups = n
 		}
 	}
-	data := make([]int8, len(t.f32))
+	data := make([]int8, len(contracttest.Floats(t)))
 	for i := range data {
 		data[i] = 0x55
 	}
 	rows := groups + 2
-	scales := kernel.Strided(filled(b*h*l*rows, nan32), [4]int{b, h, l, groups}, [3]int{h * l * rows, l * rows, rows})
-	eachRow(&t, func(b, h, l int, row []float32) {
-		at, s := t.at(b, h, l), rowOf(&scales, b, h, l)
-		fill(s, 0x1.9p-6+0x1p-20*float32(at%1000))
+	scales := kernel.Strided(testutil.Filled(b*h*l*rows, testutil.NaN), [4]int{b, h, l, groups}, [3]int{h * l * rows, l * rows, rows})
+	contracttest.EachRow(&t, func(b, h, l int, row []float32) {
+		at, s := t.at(b, h, l), contracttest.Row(&scales, b, h, l)
+		contracttest.Fill(s, 0x1.9p-6+0x1p-20*float32(at%1000))
 		for e, x := range row {
 			if scale := &s[e*groups/d]; x-x != 0 {
 				*scale = x
@@ -93,9 +95,9 @@ func (t kernel.Tensor) widened() kernel.Tensor {
 	if t.dtype == kernel.Float32 {
 		return t
 	}
-	wide := kernel.Strided(filled(t.len(), nan32), t.shape, t.stride)
+	wide := kernel.Strided(testutil.Filled(t.len(), testutil.NaN), t.shape, t.stride)
 	wide.paging = t.paging
-	eachRow(&wide, func(b, h, l int, row []float32) {
+	contracttest.EachRow(&wide, func(b, h, l int, row []float32) {
 		at := t.index(b, h, l)
 		page, l := t.locate(b, l)
 		for e := range row {
@@ -106,7 +108,7 @@ func (t kernel.Tensor) widened() kernel.Tensor {
 				row[e] = kernel.BF16(t.u16()[at+e]).Float32()
 			case kernel.Int8:
 				s := t.scales
-				row[e] = float32(t.i8()[at+e]) * s.f32[s.at(page, h, l)+e*s.shape[3]/t.shape[3]]
+				row[e] = float32(t.i8()[at+e]) * contracttest.Floats(s)[s.at(page, h, l)+e*s.Shape()[3]/t.Shape()[3]]
 			}
 		}
 	})
@@ -117,7 +119,7 @@ func (t kernel.Tensor) widened() kernel.Tensor {
 func (t *kernel.Tensor) bits(at int) uint32 {
 	switch t.dtype {
 	case kernel.Float32:
-		return math.Float32bits(t.f32[at])
+		return math.Float32bits(contracttest.Floats(t)[at])
 	case kernel.Int8:
 		return uint32(uint8(t.i8()[at]))
 	}
@@ -135,37 +137,37 @@ func (t *kernel.Tensor) allBits() []uint32 {
 // TestTypes compares calls of all types with the contract, which is computed with
 // the widened numbers and rounded in the end, and with the same call in float32.
 func TestTypes(t *testing.T) {
-	shapes := []attnCase{
-		{b: 1, h: 2, hkv: 1, lq: 5, lk: 300, d: 9, dv: 7},
-		{b: 2, h: 4, hkv: 2, lq: 70, lk: 37, d: 16, dv: 40, mask: kernel.Causal(-9), layout: gaps},
-		{b: 1, h: 3, hkv: 3, lq: 1, lk: 515, d: 8, dv: 20, layout: tokenMajor},
-		{b: 1, h: 2, hkv: 1, lq: 130, lk: 530, d: 12, dv: 3, mask: kernel.Window(90, -1).And(kernel.Causal(400)), layout: gaps},
-		{b: 3, h: 1, hkv: 1, lq: 17, lk: 260, d: 1, dv: 1, mask: kernel.KeyLengths([]int{260, 0, 257})},
-		{b: 1, h: 1, hkv: 1, lq: 1, lk: 5, d: 60000, dv: 2}, // rows in several calls
-		{b: 1, h: 2, hkv: 2, lq: 33, lk: 40, d: 64, dv: 128},
+	shapes := []contracttest.Case{
+		{B: 1, H: 2, HKV: 1, Lq: 5, Lk: 300, D: 9, Dv: 7},
+		{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 37, D: 16, Dv: 40, Mask: kernel.Causal(-9), Layout: contracttest.Gaps},
+		{B: 1, H: 3, HKV: 3, Lq: 1, Lk: 515, D: 8, Dv: 20, Layout: contracttest.TokenMajor},
+		{B: 1, H: 2, HKV: 1, Lq: 130, Lk: 530, D: 12, Dv: 3, Mask: kernel.Window(90, -1).And(kernel.Causal(400)), Layout: contracttest.Gaps},
+		{B: 3, H: 1, HKV: 1, Lq: 17, Lk: 260, D: 1, Dv: 1, Mask: kernel.KeyLengths([]int{260, 0, 257})},
+		{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 5, D: 60000, Dv: 2}, // rows in several calls
+		{B: 1, H: 2, HKV: 2, Lq: 33, Lk: 40, D: 64, Dv: 128},
 	}
-	for n, types := range allTypes() {
+	for n, types := range contracttest.AllTypes() {
 		c := shapes[n%len(shapes)]
-		c.types, c.seed = types, uint64(n)
+		c.Types, c.Seed = types, uint64(n)
 		if testing.Short() && n%4 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
-			q, k, v := c.inputs()
+			q, k, v := c.Inputs()
 			if n%3 == 0 {
-				r := rng(n)
+				r := testutil.Rand(n)
 				r.sprinkle(&q, &k, &v)
 			}
-			q, k, v = c.typed(q, k, v)
-			want := c.contract(q, k, v)
+			q, k, v = c.Typed(q, k, v)
+			want := c.Contract(q, k, v)
 			plain := c
-			plain.types = callTypes{}
-			eachTier(t, func(t *testing.T, tier *tier) {
-				wide := plain.run(t, q.widened(), k.widened(), v.widened(), kernel.Options{Exec: kernel.Exec{Tier: tier.name}}).as(types.out)
-				same(t, "float32, then rounded", &wide, &want)
+			plain.Types = contracttest.Types{}
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				wide := plain.Run(t, contracttest.Widened(q), contracttest.Widened(k), contracttest.Widened(v), kernel.Options{Exec: kernel.Exec{Tier: tier}}).as(types.Out)
+				contracttest.Same(t, "float32, then rounded", &wide, &want)
 				for _, threads := range []int{1, 3} {
-					got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
-					same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+					contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
 				}
 			})
 		})
@@ -282,16 +284,16 @@ func TestTypesTouch(t *testing.T) {
 // TestTypesNoAllocations: a warm call allocates nothing, nor do the constructors
 // but for scales that nobody keeps.
 func TestTypesNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if testutil.Race {
 		t.Skip("the race detector allocates")
 	}
 	const h, l, d = 2, 300, 32
 	halves, wide, ints := make([]kernel.F16, h*l*d), make([]kernel.BF16, h*l*d), make([]int8, h*l*d)
 	out := make([]kernel.F16, h*l*d)
 	scales := kernel.BHLD(make([]float32, h*l), 1, h, l, 1)
-	eachTier(t, func(t *testing.T, tier *tier) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 2}}
-		if n := warmAllocs(repeats(20), func() {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
+		if n := warmAllocs(contracttest.Repeats(20), func() {
 			err := kernel.Attention(kernel.BLHD(out, 1, l, h, d), kernel.BHLD(halves, 1, h, l, d), kernel.BHLD(ints, 1, h, l, d).Scaled(&scales), kernel.BHLD(wide, 1, h, l, d), o)
 			if err != nil {
 				t.Fatal(err)
@@ -310,7 +312,7 @@ func TestWideRows(t *testing.T) {
 	for i := range x.u16() {
 		x.u16()[i] = uint16(numeric.ToBF16(float32(i / d % 128)))
 	}
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		var w wideRows
 		w.fit(&x, false)
 		for _, step := range []struct {
@@ -338,47 +340,47 @@ func TestWideRows(t *testing.T) {
 // for float32.
 func TestTypesBroadcast(t *testing.T) {
 	const l, d = 20, 8
-	r := rng(3)
-	floats := filled(l*d, 0)
-	r.fill(floats)
+	r := testutil.Rand(3)
+	floats := testutil.Filled(l*d, 0)
+	r.Fill(floats)
 	ints := make([]int8, l*d)
 	for i := range ints {
-		ints[i] = int8(r.next())
+		ints[i] = int8(r.Uint64())
 	}
 	one := kernel.Strided([]float32{0.03}, [4]int{2, 3, 100, 1}, [3]int{0, 0, 0}) // longer than the elements
 	q := kernel.Strided(floats, [4]int{2, 3, 4, d}, [3]int{0, 0, d})
 	k := kernel.Strided(ints, [4]int{2, 3, l, d}, [3]int{0, 0, d}).Scaled(&one)
-	c := attnCase{b: 2, h: 3, hkv: 3, lq: 4, lk: l, d: d, dv: d}
-	want := c.contract(q, k, k)
-	eachTier(t, func(t *testing.T, tier *tier) {
-		got := c.run(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
-		same(t, "broadcast", &got, &want)
+	c := contracttest.Case{B: 2, H: 3, HKV: 3, Lq: 4, Lk: l, D: d, Dv: d}
+	want := c.Contract(q, k, k)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		got := c.Run(t, q, k, k, kernel.Options{Exec: kernel.Exec{Tier: tier}})
+		contracttest.Same(t, "broadcast", &got, &want)
 	})
 }
 
 // TestTypesNaN: a row of NaN is the type's own, whatever NaN came in, also where
 // only hidden values are NaN or infinite and rows are done again.
 func TestTypesNaN(t *testing.T) {
-	for n, types := range allTypes() {
+	for n, types := range contracttest.AllTypes() {
 		if testing.Short() && n%3 != 0 {
 			continue
 		}
-		c := attnCase{b: 1, h: 2, hkv: 1, lq: 30, lk: 290, d: 8, dv: 12, mask: kernel.Causal(260), types: types, seed: uint64(n), layout: layout(n) % layouts}
-		q, k, v := c.inputs()
-		for j := 280; j < c.lk; j++ { // seen by the last rows alone
-			fill(rowOf(&v, 0, 0, j), []float32{nan32, inf32, math.Float32frombits(0xff800001)}[j%3])
+		c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 30, Lk: 290, D: 8, Dv: 12, Mask: kernel.Causal(260), Types: types, Seed: uint64(n), Layout: contracttest.Layout(n) % contracttest.Layouts}
+		q, k, v := c.Inputs()
+		for j := 280; j < c.Lk; j++ { // seen by the last rows alone
+			contracttest.Fill(contracttest.Row(&v, 0, 0, j), []float32{testutil.NaN, testutil.Inf, math.Float32frombits(0xff800001)}[j%3])
 		}
-		q, k, v = c.typed(q, k, v)
-		want := c.contract(q, k, v)
-		eachTier(t, func(t *testing.T, tier *tier) {
-			got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
-			same(t, types.String(), &got, &want)
-			nan := map[kernel.DType]uint32{Float32: 0x7fc00000, Float16: 0x7e00, BFloat16: 0x7fc0}[types.out]
-			last := rowOf(&got, 0, 0, c.lq-1)
-			if first := rowOf(&got, 0, 0, 0); first[0] != first[0] || last[0] == last[0] {
+		q, k, v = c.Typed(q, k, v)
+		want := c.Contract(q, k, v)
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
+			contracttest.Same(t, types.String(), &got, &want)
+			nan := map[kernel.DType]uint32{Float32: 0x7fc00000, Float16: 0x7e00, BFloat16: 0x7fc0}[types.Out]
+			last := contracttest.Row(&got, 0, 0, c.Lq-1)
+			if first := contracttest.Row(&got, 0, 0, 0); first[0] != first[0] || last[0] == last[0] {
 				t.Fatalf("%v: rows start with %v and %v, want a number and NaN", types, first[0], last[0])
 			}
-			if x := got.bits(got.at(0, 0, c.lq-1)); x != nan {
+			if x := got.bits(got.at(0, 0, c.Lq-1)); x != nan {
 				t.Fatalf("%v: NaN is %#x, want %#x", types, x, nan)
 			}
 		})
