@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -261,4 +263,3 @@ func BenchmarkAdditive(b *testing.B) {
 		}
 	}
 }
-

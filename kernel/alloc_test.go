@@ -5,6 +5,8 @@ package kernel_test
 import (
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -21,7 +23,9 @@ type badCall struct {
 func newBadCall() *badCall {
 	c := new(badCall)
 	c.out, c.q, c.k, c.v = good()
-	view := func(d int) kernel.Tensor { return kernel.BHLD(testutil.Filled(2*4*3*d, contracttest.Canary), 2, 4, 3, d) }
+	view := func(d int) kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(2*4*3*d, contracttest.Canary), 2, 4, 3, d)
+	}
 	c.o = kernel.Options{LSE: view(1), Weights: view(7), Scores: view(7)}
 	return c
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -25,10 +27,18 @@ func TestArgumentErrors(t *testing.T) {
 		want string // in the message
 		call func(out, q, k, v *kernel.Tensor, o *kernel.Options)
 	}{
-		{"q too short", "q", "144 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(q) = contracttest.Floats(q)[:143] }},
-		{"k too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(k) = contracttest.Floats(k)[:167] }},
-		{"v too short", "v", "140 elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(v) = contracttest.Floats(v)[:139] }},
-		{"out too short", "out", "120 elements", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(o) = contracttest.Floats(o)[:119] }},
+		{"q too short", "q", "144 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(q) = contracttest.Floats(q)[:143]
+		}},
+		{"k too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(k) = contracttest.Floats(k)[:167]
+		}},
+		{"v too short", "v", "140 elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(v) = contracttest.Floats(v)[:139]
+		}},
+		{"out too short", "out", "120 elements", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(o) = contracttest.Floats(o)[:119]
+		}},
 		{"q nil", "q", "in 0 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(q) = nil }},
 		{"q zero Tensor", "q", "head size", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.Tensor{} }},
 		{"k empty slice", "k", "in 0 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(k) = []float32{} }},
@@ -52,9 +62,15 @@ func TestArgumentErrors(t *testing.T) {
 		{"out shape differs", "out", "[2 4 3 5]", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.Shape()[3] = 4 }},
 		{"out rows overlap", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.stride[2] = 4 }},
 		{"out broadcast", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.stride[0] = 0 }},
-		{"out is q", "out", "overlaps q", func(o, q, _, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(o), contracttest.Floats(q) = shared, shared }},
-		{"out meets k by one element", "out", "overlaps k", func(o, _, k, _ *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(o), contracttest.Floats(k) = shared[167:], shared }},
-		{"out is v", "out", "overlaps v", func(o, _, _, v *kernel.Tensor, _ *kernel.Options) { contracttest.Floats(o), contracttest.Floats(v) = shared, shared[1:] }},
+		{"out is q", "out", "overlaps q", func(o, q, _, _ *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(o), contracttest.Floats(q) = shared, shared
+		}},
+		{"out meets k by one element", "out", "overlaps k", func(o, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(o), contracttest.Floats(k) = shared[167:], shared
+		}},
+		{"out is v", "out", "overlaps v", func(o, _, _, v *kernel.Tensor, _ *kernel.Options) {
+			contracttest.Floats(o), contracttest.Floats(v) = shared, shared[1:]
+		}},
 		{"scale NaN", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = testutil.NaN }},
 		{"scale Inf", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = -testutil.Inf }},
 		{"threads", "Options.Threads", "at least 1", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Threads = -1 }},

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -56,7 +58,7 @@ func FuzzAttention(f *testing.F) {
 		scale, softcap, rate float32, queryStart, keyStart, threads int) {
 		c := fuzzCall{
 			contracttest.Case: contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
-			levels:   levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
+			levels:            levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
 		}
 		switch {
 		case c.tooLarge():
@@ -120,7 +122,9 @@ func (c *fuzzCall) options(from *optionCase) kernel.Options {
 
 // refused makes the call with more than enough memory.
 func (c *fuzzCall) refused(t *testing.T, o kernel.Options) {
-	mem := func(b, h, l, d int) kernel.Tensor { return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d) }
+	mem := func(b, h, l, d int) kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d)
+	}
 	out := mem(c.B, c.H, c.Lq, c.Dv)
 	err := kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
 	var arg *kernel.ArgumentError

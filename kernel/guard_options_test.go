@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 )
 

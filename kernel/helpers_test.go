@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -54,4 +55,17 @@ func (x *raggedLengths) packOutputs(out kernel.Tensor, o *kernel.Options) kernel
 		}
 	}
 	return contracttest.Ragged(out, x.queries, x.start)
+}
+
+// A parallelFor runs tasks at once, each on a goroutine of its own, and remembers how
+// many they were.
+type parallelFor struct{ n int }
+
+func (p *parallelFor) run(n int, task func(i int)) {
+	p.n = n
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { task(i) })
+	}
+	wg.Wait()
 }

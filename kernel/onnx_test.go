@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/numeric"
 )
 

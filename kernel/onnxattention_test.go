@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

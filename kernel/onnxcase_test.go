@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (
@@ -7,8 +5,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/numeric"
 )
 
 // An optionCase draws one level of every factor of a call.
@@ -40,8 +40,8 @@ var optionShapes = []contracttest.Case{
 
 // optionTypes are element types of a case and, q's, of its bias.
 var optionTypes = []contracttest.Types{
-	{}, {kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}, {kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16},
-	{kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16}, {kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32},
+	{}, contracttest.Uniform(kernel.Float16), contracttest.Uniform(kernel.BFloat16),
+	contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16), contracttest.TypesOf(kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32),
 }
 
 func (c *optionCase) level(name string) int { return c.levels[factor(name)] }
@@ -57,7 +57,7 @@ func factor(name string) int {
 
 func newOptionCase(seed uint64, levels []int) *optionCase {
 	c := &optionCase{r: testutil.Rand(seed), levels: levels}
-	c.contracttest.Case = optionShapes[c.level("shape")]
+	c.Case = optionShapes[c.level("shape")]
 	c.Seed = seed
 	c.Types = optionTypes[c.level("types")]
 	return c
@@ -65,7 +65,8 @@ func newOptionCase(seed uint64, levels []int) *optionCase {
 
 // options builds the options that the levels stand for.
 func (c *optionCase) options() kernel.Options {
-	o := kernel.Options{Mask: c.spans().And(c.bools()).And(c.blocks()), Bias: c.biases()}
+	c.Mask = c.spans().And(c.bools()).And(c.blocks())
+	o := kernel.Options{Mask: c.Mask.Kernel(), Bias: c.biases()}
 	o.Softcap = []float32{0, 0.75, 30}[c.level("softcap")]
 	if c.level("alibi") == 1 {
 		o.ALiBi = testutil.Filled(c.H, 0)
@@ -105,37 +106,24 @@ func (c *optionCase) options() kernel.Options {
 	return o
 }
 
-// tiltScores depends on all that a hook may use, and hides some keys.
-func tiltScores(t *kernel.ScoreTile) {
-	for x := range t.Keys {
-		for r, row := range t.Rows {
-			s := &t.Scores[x*t.Stride+r]
-			*s = numeric.FMA(float32(row.Head+t.Batch), 0.125, *s) + float32((row.Position-t.KeyPosition-x)%5)
-			if (row.Query+t.Key+x)%11 == 3 {
-				*s = contracttest.NegInf
-			}
-		}
-	}
-}
-
-func (c *optionCase) spans() kernel.Mask {
+func (c *optionCase) spans() contracttest.Mask {
 	switch c.level("spans") {
 	case 1:
-		return kernel.Causal(0)
+		return contracttest.Causal(0)
 	case 2:
-		return kernel.Causal(c.r.IntN(300) - 40)
+		return contracttest.Causal(c.r.IntN(300) - 40)
 	case 3:
-		return kernel.Window(c.r.IntN(60), -1).And(kernel.Causal(3))
+		return contracttest.Window(c.r.IntN(60), -1).And(contracttest.Causal(3))
 	case 4:
-		return kernel.Window(c.r.IntN(30), c.r.IntN(30)).And(kernel.KeyLengths(c.lengths(c.Lk)))
+		return contracttest.Window(c.r.IntN(30), c.r.IntN(30)).And(contracttest.KeyLengths(c.lengths(c.Lk)))
 	case 5:
-		return kernel.PrefixLM([]int{c.r.IntN(40)}).And(kernel.QueryLengths(c.lengths(c.Lq)))
+		return contracttest.PrefixLM([]int{c.r.IntN(40)}).And(contracttest.QueryLengths(c.lengths(c.Lq)))
 	case 6:
-		return kernel.PrefixLM(c.lengths(100)).And(kernel.KeyLengths(c.lengths(c.Lk))).And(kernel.Window(-1, 2))
+		return contracttest.PrefixLM(c.lengths(100)).And(contracttest.KeyLengths(c.lengths(c.Lk))).And(contracttest.Window(-1, 2))
 	case 7:
-		return kernel.Segments(c.ids(c.Lq), c.ids(c.Lk))
+		return contracttest.Segments(c.ids(c.Lq), c.ids(c.Lk))
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
 // lengths are one per batch row, 0 to most.
@@ -163,7 +151,7 @@ func (c *optionCase) ids(length int) []int32 {
 	return ids
 }
 
-func (c *optionCase) bools() kernel.Mask {
+func (c *optionCase) bools() contracttest.Mask {
 	draw := func(shape [4]int) []bool {
 		s := make([]bool, shape[0]*shape[1]*shape[2]*shape[3])
 		for x := range s {
@@ -177,25 +165,25 @@ func (c *optionCase) bools() kernel.Mask {
 	short := [4]int{1, c.H, 1, c.Lk / 2}
 	switch c.level("bools") {
 	case 1:
-		return kernel.Visible(draw(full), full)
+		return contracttest.Visible(draw(full), full)
 	case 2:
-		return kernel.Hidden(draw(padding), padding).And(kernel.Visible(draw(one), one))
+		return contracttest.Hidden(draw(padding), padding).And(contracttest.Visible(draw(one), one))
 	case 3:
-		return kernel.Visible(draw(short), short)
+		return contracttest.Visible(draw(short), short)
 	case 4: // every second row of a larger mask, with gaps
 		larger := [4]int{1, 1, 2*c.Lq + 1, c.Lk + 3}
-		return kernel.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.Lk + 3)})
+		return contracttest.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.Lk + 3)})
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
-func (c *optionCase) blocks() kernel.Mask {
-	draw := func(query, key int) kernel.Mask {
+func (c *optionCase) blocks() contracttest.Mask {
+	draw := func(query, key int) contracttest.Mask {
 		s := make([]bool, ints.CeilDiv(c.Lq, query)*ints.CeilDiv(c.Lk, key))
 		for x := range s {
 			s[x] = c.r.IntN(2) == 0
 		}
-		return kernel.BlockSparse(s, query, key)
+		return contracttest.BlockSparse(s, query, key)
 	}
 	switch c.level("sparse") {
 	case 1:
@@ -205,7 +193,7 @@ func (c *optionCase) blocks() kernel.Mask {
 	case 3:
 		return draw(5, 7)
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
 func (c *optionCase) biases() kernel.Tensor {
@@ -235,12 +223,13 @@ func (c *optionCase) biases() kernel.Tensor {
 	return kernel.Tensor{}
 }
 
-// poison puts NaN and Inf into k and v: level 1 into a few rows that may be
-// visible, level 2 into every row that no query of its batch row sees. Level 3
-// puts other numbers with habits of their own into q too.
-func (c *optionCase) poison(ref *model) {
+// poison puts NaN and Inf into k and v: level 1 into a few rows that may be visible,
+// level 2 into every row that no query of its batch row sees. Level 3 puts other special
+// numbers into q, too.
+func (c *optionCase) poison(q, k, v kernel.Tensor, o *kernel.Options) {
+	m := c.Model(q, k, v, o)
 	if c.level("poison") == 3 {
-		c.r.sprinkle(&ref.q, &ref.k, &ref.v)
+		sprinkle(&c.r, &q, &k, &v)
 	}
 	for b := range c.B {
 		for h := range c.HKV {
@@ -248,15 +237,15 @@ func (c *optionCase) poison(ref *model) {
 				switch c.level("poison") {
 				case 1:
 					if c.r.IntN(100) == 0 {
-						contracttest.Row(&ref.v, b, h, j)[c.r.IntN(c.Dv)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
+						contracttest.Row(&v, b, h, j)[c.r.IntN(c.Dv)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
 					}
 					if c.r.IntN(300) == 0 {
-						contracttest.Row(&ref.k, b, h, j)[c.r.IntN(c.D)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
+						contracttest.Row(&k, b, h, j)[c.r.IntN(c.D)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
 					}
 				case 2:
-					if !c.seen(ref, b, h, j) {
-						contracttest.Fill(contracttest.Row(&ref.k, b, h, j), testutil.NaN)
-						contracttest.Fill(contracttest.Row(&ref.v, b, h, j), testutil.Inf)
+					if !c.seen(m, b, h, j) {
+						contracttest.Fill(contracttest.Row(&k, b, h, j), testutil.NaN)
+						contracttest.Fill(contracttest.Row(&v, b, h, j), testutil.Inf)
 					}
 				}
 			}
@@ -265,7 +254,7 @@ func (c *optionCase) poison(ref *model) {
 }
 
 // sprinkle puts a few special values into tensors.
-func (r *testutil.Rand) sprinkle(tensors ...*kernel.Tensor) {
+func sprinkle(r *testutil.Rand, tensors ...*kernel.Tensor) {
 	special := []float32{testutil.NaN, testutil.Inf, -testutil.Inf, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
 	for _, t := range tensors {
 		if t.Shape()[0] == 0 || t.Shape()[1] == 0 || t.Shape()[2] == 0 {
@@ -279,15 +268,32 @@ func (r *testutil.Rand) sprinkle(tensors ...*kernel.Tensor) {
 }
 
 // seen tells whether any query sees key j of key head h.
-func (c *optionCase) seen(ref *model, b, h, j int) bool {
-	for head := h * ref.group; head < (h+1)*ref.group; head++ {
+func (c *optionCase) seen(m *contracttest.Model, b, h, j int) bool {
+	for head := h * m.Group(); head < (h+1)*m.Group(); head++ {
 		for i := range c.Lq {
-			if ref.visible(b, head, i, j) {
+			if m.Sees(b, head, i, j) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// raggedLengths draws what the case's level says. The first batch row is the longest.
+func (c *optionCase) raggedLengths() raggedLengths {
+	var x raggedLengths
+	if level := c.level("ragged"); c.B > 0 {
+		x.start = level / 2
+		if level&1 != 0 {
+			x.queries = c.lengths(c.Lq)
+			x.queries[0] = c.Lq
+		}
+		if level&2 != 0 {
+			x.keys = c.lengths(c.Lk)
+			x.keys[0] = c.Lk
+		}
+	}
+	return x
 }
 
 // outputs asks for what the level says beside out.
@@ -330,20 +336,21 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	q, k, v := c.Inputs()
 	lengths := c.raggedLengths()
 	if lengths.keys != nil {
-		o.Mask = o.Mask.And(kernel.KeyLengths(lengths.keys))
+		c.Mask = c.Mask.And(contracttest.KeyLengths(lengths.keys))
+		o.Mask = c.Mask.Kernel()
 	}
-	c.poison(newModel(q, k, v, &o))
+	c.poison(q, k, v, &o)
 	q, k, v = c.Typed(q, k, v)
 	if contracttest.IsSet(o.Bias) {
-		o.Bias = o.contracttest.As(Bias, c.Types.Q)
+		o.Bias = contracttest.As(o.Bias, c.Types.Q)
 	}
-	ref := newModel(q, k, v, &o)
+	model := c.Model(q, k, v, &o)
 	c.outputs(&o)
-	rows := map[[3]int]modelRow{}
+	rows := map[[3]int]contracttest.ModelRow{}
 	want := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) {
-		rows[[3]int{b, h, i}] = ref.row(b, h, i)
-		copy(row, rows[[3]int{b, h, i}].out)
+		rows[[3]int{b, h, i}] = model.Row(b, h, i)
+		copy(row, rows[[3]int{b, h, i}].Out)
 	})
 	want = contracttest.As(want, c.Types.Out)
 	q, k, v = lengths.pack(q, k, v)
@@ -359,9 +366,9 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 			want := rows[[3]int{b, h, i}]
 			at := fmt.Sprintf("levels %v [%d %d %d]", c.levels, b, h, i)
 			if contracttest.IsSet(o.LSE) {
-				contracttest.SameRow(t, "LSE "+at, contracttest.Row(&o.LSE, b, h, i), []float32{want.lse})
-				contracttest.SameRow(t, "weights "+at, contracttest.Row(&o.Weights, b, h, i), want.weights)
-				contracttest.SameRow(t, "scores "+at, contracttest.Row(&o.Scores, b, h, i), want.scores)
+				contracttest.SameRow(t, "LSE "+at, contracttest.Row(&o.LSE, b, h, i), []float32{want.LSE})
+				contracttest.SameRow(t, "weights "+at, contracttest.Row(&o.Weights, b, h, i), want.Weights)
+				contracttest.SameRow(t, "scores "+at, contracttest.Row(&o.Scores, b, h, i), want.Scores)
 			}
 		})
 		contracttest.CheckGaps(t, &out)
@@ -369,15 +376,6 @@ func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 			contracttest.CheckGaps(t, extra)
 		}
 	})
-}
-
-func contracttest.SameRow(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	for e := range want {
-		if math.Float32bits(got[e]) != math.Float32bits(want[e]) {
-			t.Fatalf("%s: element %d is %v (%08x), want %v (%08x)", what, e, got[e], math.Float32bits(got[e]), want[e], math.Float32bits(want[e]))
-		}
-	}
 }
 
 // covering returns rows of levels such that every pair of levels of two factors

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

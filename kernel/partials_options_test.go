@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

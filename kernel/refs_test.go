@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )

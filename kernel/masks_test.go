@@ -1,31 +1,31 @@
-//go:build moving
-
 package kernel_test
 
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
-var (
-	testutil.NaN  = float32(math.NaN())
-	testutil.Inf  = float32(math.Inf(1))
-	poison = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}
-)
+var poison = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}
 
 // TestHiddenNeverMatters poisons all keys and values that a row may not see: the
 // bits of finite rows stay what they are without the poison.
 func TestHiddenNeverMatters(t *testing.T) {
 	for _, c := range []contracttest.Case{
-		{B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 16, Dv: 16, Mask: kernel.Causal(200)},
-		{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 300, D: 16, Dv: 16, Mask: kernel.KeyLengths([]int{270, 3})},
-		{B: 3, H: 1, HKV: 1, Lq: 40, Lk: 40, D: 8, Dv: 20, Mask: kernel.Causal(-5).And(kernel.KeyLengths([]int{40, 20, 0}))},
+		{B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 16, Dv: 16, Mask: contracttest.Causal(200)},
+		{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 300, D: 16, Dv: 16, Mask: contracttest.KeyLengths([]int{270, 3})},
+		{B: 3, H: 1, HKV: 1, Lq: 40, Lk: 40, D: 8, Dv: 20, Mask: contracttest.Causal(-5).And(contracttest.KeyLengths([]int{40, 20, 0}))},
 	} {
 		q, k, v := c.Inputs()
-		clean := c.Contract(q, k, v)
+		clean, model := c.Contract(q, k, v), c.Model(q, k, v, &kernel.Options{})
 		for _, x := range poison {
 			// Every row in turn hides something else: poison from key i on, and
 			// look at the rows that see none of it.
@@ -33,12 +33,14 @@ func TestHiddenNeverMatters(t *testing.T) {
 				if from >= c.Lk {
 					continue
 				}
-				pk, pv := c.inputsPoisoned(from, x)
+				pk, pv := inputsPoisoned(c, from, x)
 				contracttest.EachTier(t, func(t *testing.T, tier string) {
 					out := c.Run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 					contracttest.EachRow(&out, func(b, h, i int, row []float32) {
-						if c.Mask.span(place{batch: b, query: i, keys: c.Lk, diagonal: i}).hi > from {
-							return
+						for j := from; j < c.Lk; j++ {
+							if model.Sees(b, h, i, j) {
+								return
+							}
 						}
 						want := contracttest.Row(&clean, b, h, i)
 						for e := range row {
@@ -53,7 +55,8 @@ func TestHiddenNeverMatters(t *testing.T) {
 	}
 }
 
-func (c contracttest.Case) inputsPoisoned(from int, x float32) (k, v kernel.Tensor) {
+// inputsPoisoned returns the case's keys and values with x from key number from on.
+func inputsPoisoned(c contracttest.Case, from int, x float32) (k, v kernel.Tensor) {
 	_, k, v = c.Inputs()
 	for _, t := range []*kernel.Tensor{&k, &v} {
 		contracttest.EachRow(t, func(_, _, j int, row []float32) {
@@ -76,7 +79,7 @@ func TestNonFinite(t *testing.T) {
 		r := testutil.Rand(seed)
 		c := contracttest.Case{B: 1 + r.IntN(2), H: 2, HKV: 1 + r.IntN(2), Lq: 1 + r.IntN(40), Lk: 1 + r.IntN(300), D: 1 + r.IntN(20), Dv: 1 + r.IntN(20), Seed: r.Uint64()}
 		if r.IntN(2) == 0 {
-			c.Mask = kernel.Causal(r.IntN(c.Lk))
+			c.Mask = contracttest.Causal(r.IntN(c.Lk))
 		}
 		q, k, v := c.Inputs()
 		for _, in := range []*kernel.Tensor{&q, &k, &v} {
@@ -119,7 +122,7 @@ func TestMinusInfHides(t *testing.T) {
 
 // TestMaskedRowsAreZero: rows that see no key are +0, whatever out held.
 func TestMaskedRowsAreZero(t *testing.T) {
-	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 20, Lk: 30, D: 8, Dv: 8, Mask: kernel.Causal(-10).And(kernel.KeyLengths([]int{30, 0}))}
+	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 20, Lk: 30, D: 8, Dv: 8, Mask: contracttest.Causal(-10).And(contracttest.KeyLengths([]int{30, 0}))}
 	q, k, v := c.Inputs()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
@@ -136,7 +139,7 @@ func TestMaskedRowsAreZero(t *testing.T) {
 // TestPastLengthIsNotRead lets the slices of K and V end with the last key that
 // any row sees in the last batch row.
 func TestPastLengthIsNotRead(t *testing.T) {
-	c := contracttest.Case{B: 2, H: 1, HKV: 1, Lq: 3, Lk: 300, D: 5, Dv: 7, Mask: kernel.KeyLengths([]int{300, 260})}
+	c := contracttest.Case{B: 2, H: 1, HKV: 1, Lq: 3, Lk: 300, D: 5, Dv: 7, Mask: contracttest.KeyLengths([]int{300, 260})}
 	q, k, v := c.Inputs()
 	for _, in := range []*kernel.Tensor{&k, &v} {
 		contracttest.EachRow(in, func(b, _, j int, row []float32) {
@@ -150,4 +153,58 @@ func TestPastLengthIsNotRead(t *testing.T) {
 		got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 		contracttest.Same(t, "lengths", &got, &want)
 	})
+}
+
+// TestDecodeHidden puts NaN and Inf into what no query sees, and into what only one
+// sees: the others' bits stay.
+func TestDecodeHidden(t *testing.T) {
+	const visible = 301
+	for _, group := range []int{1, 4, 7} {
+		c := contracttest.Case{B: 2, H: group, HKV: 1, Lq: 2, Lk: visible + 1, D: 16, Dv: 21, Mask: contracttest.Causal(visible - 1).And(contracttest.KeyLengths([]int{visible + 1, visible})), Seed: uint64(group)}
+		q, k, v := c.Inputs()
+		clean := c.Contract(q, k, v)
+		for _, x := range poison {
+			for _, in := range []*kernel.Tensor{&k, &v} {
+				for b := range c.B { // only query 1 of batch row 0 sees the last key
+					contracttest.Fill(contracttest.Row(in, b, 0, visible), x)
+				}
+			}
+			want := c.Contract(q, k, v)
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				for _, threads := range []int{1, 2} {
+					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+					contracttest.Same(t, "poisoned", &got, &want)
+					contracttest.EachRow(&got, func(b, h, i int, row []float32) {
+						if b == 1 || i == 0 {
+							contracttest.SameRow(t, "a row that does not see it", row, contracttest.Row(&clean, b, h, i))
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// TestCausalOffsets: an offset near the largest int hides nothing, also where
+// offset + i overflows.
+func TestCausalOffsets(t *testing.T) {
+	for _, keys := range []int{0, 1, 300, position.Max - 1, position.Max} {
+		for _, offset := range []int{math.MinInt, -1, 0, 1, 299, 300, math.MaxInt - 2, math.MaxInt - 1, math.MaxInt} {
+			m := kernel.Causal(offset)
+			var v mask.Visibility
+			v.Resolve((*mask.Mask)(&m), &view.Scores{Batch: 1, Heads: 1, Queries: 5, Keys: keys})
+			for i := range 5 {
+				want := new(big.Int).Add(big.NewInt(int64(offset)), big.NewInt(int64(i+1)))
+				if want.Cmp(big.NewInt(int64(keys))) > 0 {
+					want.SetInt64(int64(keys))
+				}
+				if want.Sign() < 0 {
+					want.SetInt64(0)
+				}
+				if got := v.Span(mask.Query{Index: i, Keys: keys, Diagonal: i}); got.Lo != 0 || int64(got.Hi) != want.Int64() {
+					t.Errorf("Causal(%d) of query %d and %d keys is %v, want up to %v", offset, i, keys, got, want)
+				}
+			}
+		}
+	}
 }
