@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (
@@ -15,23 +13,33 @@ import (
 
 // additiveContract computes additive scores as the contract defines them, in a hook.
 func additiveContract(q, k *kernel.Tensor, weights []float32, scale float32) func(*kernel.ScoreTile) {
-	wideQ, wideK := contracttest.Widened(q), contracttest.Widened(k)
+	wideQ, wideK := contracttest.Widened(*q), contracttest.Widened(*k)
 	if scale == 0 {
 		scale = 1
 	}
 	return func(t *kernel.ScoreTile) {
 		for x := range t.Keys {
 			for r, row := range t.Rows {
-				key := wideK.row(t.Batch, row.Head/(q.Shape()[1]/k.Shape()[1]), t.Key+x)
+				key := contracttest.Row(&wideK, t.Batch, row.Head/(q.Shape()[1]/k.Shape()[1]), t.Key+x)
 				chains := make([]float32, 16)
-				for d, e := range wideQ.row(t.Batch, row.Head, row.Query) {
+				for d, e := range contracttest.Row(&wideQ, t.Batch, row.Head, row.Query) {
 					w := float32(float64(weights[d]) * float64(scale) * math.Log2E)
 					chains[d%16] = fallback.FMA(w, fallback.Tanh(e+key[d]), chains[d%16])
 				}
-				t.Scores[x*t.Stride+r] = halves(chains)
+				t.Scores[x*t.Stride+r] = sumOfChains(chains)
 			}
 		}
 	}
+}
+
+// sumOfChains adds up the 16 chains of an additive score.
+func sumOfChains(acc []float32) float32 {
+	for half := 8; half > 0; half /= 2 {
+		for r := range half {
+			acc[r] += acc[r+half]
+		}
+	}
+	return acc[0]
 }
 
 var additiveCalls = []contracttest.Case{
@@ -40,15 +48,16 @@ var additiveCalls = []contracttest.Case{
 	{B: 2, H: 1, HKV: 1, Lq: 1, Lk: 65, D: 7, Dv: 9, Layout: contracttest.Gaps},
 	{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 70, D: 12, Dv: 8, Layout: contracttest.TokenMajor},
 	{B: 1, H: 2, HKV: 1, Lq: 70, Lk: 530, D: 5, Dv: 16, Layout: contracttest.Gaps},
-	{B: 1, H: 3, HKV: 3, Lq: 3, Lk: 10, D: 4, Dv: 4, Types: contracttest.Types{kernel.Float16, kernel.BFloat16, kernel.Float16, kernel.BFloat16}},
-	{B: 1, H: 3, HKV: 3, Lq: 3, Lk: 40, D: 4, Dv: 4, Types: contracttest.Types{kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32}},
+	{B: 1, H: 3, HKV: 3, Lq: 3, Lk: 10, D: 4, Dv: 4, Types: contracttest.TypesOf(kernel.Float16, kernel.BFloat16, kernel.Float16, kernel.BFloat16)},
+	{B: 1, H: 3, HKV: 3, Lq: 3, Lk: 40, D: 4, Dv: 4, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
 	{B: 2, H: 1, HKV: 1, Lq: 3, Lk: 0, D: 4, Dv: 4},
 	{B: 1, H: 1, HKV: 1, Lq: 0, Lk: 3, D: 4, Dv: 4},
 }
 
-// Additive has the bits of the contract, with all options and element types, on all
+// TestAdditive: Additive has the bits of the contract, with all options and element types, on all
 // tiers and threads.
 func TestAdditive(t *testing.T) {
+	contracttest.ForceThreads(t)
 	for i, c := range additiveCalls {
 		c.Seed = uint64(i)
 		q, k, v := c.Typed(c.Inputs())
@@ -64,7 +73,7 @@ func TestAdditive(t *testing.T) {
 			"scale":       {Scale: -.3},
 			"key lengths": {Mask: kernel.KeyLengths(lengths)},
 			"causal":      {Mask: kernel.Causal(max(0, c.Lk-c.Lq)), KeyStart: []int{100}, QueryStart: []int{100}},
-			"steps":       {Softcap: 1.5, ALiBi: testutil.Filled(c.H, .01), Sinks: testutil.Filled(c.H, .5), Dropout: kernel.Dropout{Rate: .1}},
+			"modified":    {Softcap: 1.5, ALiBi: testutil.Filled(c.H, .01), Sinks: testutil.Filled(c.H, .5), Dropout: kernel.Dropout{Rate: .1}},
 			"bias":        {Bias: kernel.BHLD(testutil.Filled(c.Lk, .25), 1, 1, 1, c.Lk)},
 		} {
 			if c.Lk == 0 && name == "bias" {
@@ -98,8 +107,8 @@ func TestAdditive(t *testing.T) {
 						return kernel.Additive(out, q, k, v, weights, opts)
 					})
 					for x, what := range []string{"out", "LSE", "weights"} {
-						if want[x].shape[3] > 0 {
-							mustEqual(t, fmt.Sprintf("%v, %s: %s", c, name, what), &got[x], &want[x])
+						if want[x].Shape()[3] > 0 {
+							contracttest.Same(t, fmt.Sprintf("%v, %s: %s", c, name, what), &got[x], &want[x])
 						}
 					}
 				}
@@ -108,24 +117,7 @@ func TestAdditive(t *testing.T) {
 	}
 }
 
-// additiveOut is an output of the case full of canaries.
-func additiveOut(c contracttest.Case) kernel.Tensor {
-	return c.Out()
-}
-
-// mustEqual fails if the rows of two tensors differ in a bit.
-func mustEqual(t *testing.T, what string, got, want *kernel.Tensor) {
-	t.Helper()
-	contracttest.EachRow(want, func(b, h, l int, row []float32) {
-		for e, x := range contracttest.Row(got, b, h, l) {
-			if math.Float32bits(x) != math.Float32bits(row[e]) {
-				t.Fatalf("%s: element (%d, %d, %d, %d) is %v, want %v", what, b, h, l, e, x, row[e])
-			}
-		}
-	})
-}
-
-// Raw scores are the sums themselves.
+// TestAdditiveScores: raw scores are the sums themselves.
 func TestAdditiveScores(t *testing.T) {
 	q, k := kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2), kernel.BHLD([]float32{0, 1, 1, 0}, 1, 1, 2, 2)
 	scores, out := kernel.BHLD(make([]float32, 4), 1, 1, 2, 2), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
@@ -140,7 +132,7 @@ func TestAdditiveScores(t *testing.T) {
 	}
 }
 
-// Hidden keys do not matter, and visible NaNs make the row NaN.
+// TestAdditiveNaN: hidden keys do not matter, and visible NaNs make the row NaN.
 func TestAdditiveNaN(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 2, Lk: 80, D: 6, Dv: 5, Seed: 1}
 	q, k, v := c.Inputs()
@@ -154,9 +146,9 @@ func TestAdditiveNaN(t *testing.T) {
 	}
 	mask := kernel.KeyLengths([]int{70})
 	want := call(mask)
-	k.row(0, 0, 75)[2], v.row(0, 0, 76)[1] = testutil.NaN, testutil.Inf
+	contracttest.Row(&k, 0, 0, 75)[2], contracttest.Row(&v, 0, 0, 76)[1] = testutil.NaN, testutil.Inf
 	got := call(mask)
-	mustEqual(t, "with hidden NaNs", &got, &want)
+	contracttest.Same(t, "with hidden NaNs", &got, &want)
 	got = call(kernel.Mask{})
 	contracttest.EachRow(&got, func(_, _, _ int, row []float32) {
 		for _, x := range row {
@@ -167,6 +159,7 @@ func TestAdditiveNaN(t *testing.T) {
 	})
 }
 
+// TestAdditivePaged: keys and values in pages give the same bits.
 func TestAdditivePaged(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 3, Lk: 50, D: 6, Dv: 5, Seed: 1}
 	q, k, v := c.Inputs()
@@ -178,88 +171,11 @@ func TestAdditivePaged(t *testing.T) {
 	table := kernel.PageTable{Pages: [][]int32{{2, 0, 3, 1}}, Lengths: []int{50}}
 	paged := func(x kernel.Tensor) kernel.Tensor {
 		p := kernel.BHLD(testutil.Filled(4*2*16*x.Shape()[3], testutil.NaN), 4, 2, 16, x.Shape()[3])
-		contracttest.EachRow(&x, func(_, h, l int, row []float32) { copy(p.row(int(table.Pages[0][l/16]), h, l%16), row) })
+		contracttest.EachRow(&x, func(_, h, l int, row []float32) { copy(contracttest.Row(&p, int(table.Pages[0][l/16]), h, l%16), row) })
 		return p.Paged(&table)
 	}
 	if err := kernel.Additive(got, q, paged(k), paged(v), weights, kernel.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	mustEqual(t, "paged", &got, &want)
-}
-
-func TestAdditiveErrors(t *testing.T) {
-	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 3, Lk: 5, D: 4, Dv: 4}
-	q, k, v := c.Inputs()
-	out := c.Out()
-	lse := kernel.BHLD(testutil.Filled(6, contracttest.Canary), 1, 2, 3, 1)
-	for name, x := range map[string]struct {
-		arg     string
-		weights []float32
-		opts    kernel.Options
-		q       kernel.Tensor
-	}{
-		"too few":         {"weights", make([]float32, 3), kernel.Options{}, q},
-		"none":            {"weights", nil, kernel.Options{}, q},
-		"NaN":             {"weights", []float32{0, testutil.NaN, 0, 0}, kernel.Options{}, q},
-		"Inf":             {"weights", []float32{0, 0, 0, testutil.Inf}, kernel.Options{}, q},
-		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
-		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
-		"over out":        {"weights", contracttest.Floats(out)[20:24], kernel.Options{}, q},
-		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{LSE: lse}, q},
-		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
-		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
-	} {
-		err := kernel.Additive(out, x.q, k, v, x.weights, x.opts)
-		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
-			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
-		}
-		for _, e := range append(append([]float32(nil), contracttest.Floats(out)...), contracttest.Floats(lse)...) {
-			if e != contracttest.Canary {
-				t.Fatalf("%s: an output was written to", name)
-			}
-		}
-	}
-	if _, ok := kernel.Additive(out, q, k, v, make([]float32, 4), kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
-		t.Error("an unknown tier is no error")
-	}
-}
-
-func TestAdditiveAllocatesNothing(t *testing.T) {
-	if testutil.Race {
-		t.Skip("the race detector allocates")
-	}
-	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 3, Lk: 300, D: 8, Dv: 4}
-	q, k, v := c.Inputs()
-	out, weights := c.Out(), make([]float32, 8)
-	for _, opts := range []kernel.Options{{Threads: 1}, {Threads: 2}, {Mask: kernel.Causal(0), Softcap: 2}} {
-		if n := warmAllocs(20, func() {
-			if err := kernel.Additive(out, q, k, v, weights, opts); err != nil {
-				t.Fatal(err)
-			}
-		}); n != 0 {
-			t.Errorf("%d threads: %v allocations", opts.Threads, n)
-		}
-	}
-}
-
-// BenchmarkAdditive is a decoder's step: a query each for 32 sequences of 512 states.
-func BenchmarkAdditive(b *testing.B) {
-	c := contracttest.Case{B: 32, H: 1, HKV: 1, Lq: 1, Lk: 512, D: 512, Dv: 512}
-	q, k, v := c.Inputs()
-	out, weights := c.Out(), testutil.Filled(c.D, .125)
-	for i := range tiers {
-		if tiers[i].lacks() != "" {
-			continue
-		}
-		for _, threads := range []int{1, 2} {
-			b.Run(fmt.Sprintf("tier=%s/threads=%d", tiers[i].name, threads), func(b *testing.B) {
-				for b.Loop() {
-					if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: threads}}); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(32*512*512), "ns/tanh")
-			})
-		}
-	}
+	contracttest.Same(t, "paged", &got, &want)
 }

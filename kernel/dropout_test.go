@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (

@@ -158,6 +158,7 @@ func TestPastLengthIsNotRead(t *testing.T) {
 // TestDecodeHidden puts NaN and Inf into what no query sees, and into what only one
 // sees: the others' bits stay.
 func TestDecodeHidden(t *testing.T) {
+	contracttest.ForceThreads(t)
 	const visible = 301
 	for _, group := range []int{1, 4, 7} {
 		c := contracttest.Case{B: 2, H: group, HKV: 1, Lq: 2, Lk: visible + 1, D: 16, Dv: 21, Mask: contracttest.Causal(visible - 1).And(contracttest.KeyLengths([]int{visible + 1, visible})), Seed: uint64(group)}
