@@ -12,7 +12,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/attn-go/attn/examples/internal/heat"
+	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/program"
 )
 
@@ -23,7 +23,7 @@ func main() {
 // config is what the command line asks for.
 type config struct {
 	texts    []string
-	svg, png string
+	pictures program.Pictures
 	settings settings
 }
 
@@ -35,8 +35,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n")
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.svg, "svg", "dates.svg", "`file` for the heat map as SVG; none if empty")
-	fs.StringVar(&c.png, "png", "dates.png", "`file` for the heat map as PNG; none if empty")
+	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "implementation, like generic or avx2 (default the best here)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "threads; 0 means all")
 	err := fs.Parse(args)
@@ -57,8 +56,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 }
 
 // run is the command: dates go to out, one a line.
-func run(args []string, out, help io.Writer) error {
-	c, err := parse(args, help)
+func run(args []string, out, report io.Writer) error {
+	c, err := parse(args, report)
 	if err != nil {
 		return err
 	}
@@ -78,28 +77,21 @@ func run(args []string, out, help io.Writer) error {
 			return err
 		}
 	}
-	return c.draw(translations)
+	return c.pictures.Write(figure(translations), report)
 }
 
-// draw writes the alignments as heat maps.
-func (c *config) draw(translations []translation) error {
-	f := heat.Figure{Across: "text", Down: "date"}
+// figure returns the alignments as heat maps.
+func figure(translations []translation) *heat.Figure {
+	f := heat.Figure{
+		Title:     "Attention weights of the dates model",
+		QueryAxis: "query (character of the date)", KeyAxis: "key (character of the text)",
+	}
 	for _, t := range translations {
-		m := heat.Map{Title: string(t.text) + " → " + string(t.date), Weights: t.alignment}
-		for _, r := range t.text {
-			m.Columns = append(m.Columns, heat.Label(r))
-		}
-		for _, r := range t.date {
-			m.Rows = append(m.Rows, heat.Label(r))
-		}
-		f.Maps = append(f.Maps, m)
+		f.Maps = append(f.Maps, heat.Map{
+			Title:   fmt.Sprintf("%q → %s", string(t.text), string(t.date)),
+			Queries: heat.CharacterLabels(string(t.date)), Keys: heat.CharacterLabels(string(t.text)),
+			Weights: t.alignment,
+		})
 	}
-	for _, name := range []string{c.svg, c.png} {
-		if name != "" {
-			if err := f.WriteFile(name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return &f
 }
