@@ -2,7 +2,7 @@
 //
 // In a map every row is a query and every column is a key. The colour of a cell shows
 // the weight with which the query attends to the key, from white for 0 to black for 1.
-// The weights of a row sum up to 1.
+// The weights of a row sum to 1, or to less if the softmax has sinks.
 //
 // # Drawing the weights of your own model
 //
@@ -23,7 +23,7 @@
 //	}
 //	err = figure.WriteFile("weights.png")
 //
-// The example of the package is a whole program. More maps, such as one for each head,
+// The example of the package is a whole program. Several maps, such as one for each head,
 // are drawn side by side. [CharacterLabels] and [ByteLabels] make labels of a text.
 package heat
 
@@ -65,12 +65,13 @@ type Map struct {
 	Queries, Keys []string
 
 	// Weights has a row of len(Keys) weights for each query, one row after the other.
-	// Each weight is from 0 to 1.
+	// Each weight is from 0 to 1. Dropout makes some weights larger, which cannot be
+	// drawn.
 	Weights []float32
 
-	// Visible, if not nil, says whether a mask lets a query attend to a key; both are
-	// given by their index. Hidden cells are drawn grey, which tells them from
-	// weights near 0. If Visible is nil, no cell is hidden.
+	// Visible, if not nil, reports whether a mask lets a query attend to a key, given
+	// their indices. Other cells are hidden: they are drawn grey, so that they look
+	// different from weights near 0. If Visible is nil, no cell is hidden.
 	Visible func(query, key int) bool
 }
 
@@ -131,8 +132,8 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// fontFallbacks names fonts with the same widths for computers without the Liberation
-// fonts, which the canvas names alone.
+// fontFallbacks adds fonts with the same widths, for computers without the Liberation
+// fonts. The canvas names only these.
 var fontFallbacks = strings.NewReplacer(
 	"font-family:Liberation Sans;", "font-family:Liberation Sans,Arial,Helvetica,sans-serif;",
 	"font-family:Liberation Mono;", "font-family:Liberation Mono,Courier New,Courier,monospace;")
@@ -190,7 +191,7 @@ func (m *Map) check() error {
 // visible tells whether a cell is not hidden by a mask.
 func (m *Map) visible(query, key int) bool { return m.Visible == nil || m.Visible(query, key) }
 
-// lengths are in points, 1/72 inch; the origin is the lower left corner.
+// All lengths are in points, 1/72 inch. The origin is the lower left corner.
 const (
 	margin = vg.Length(10) // around the figure and between maps
 	gap    = vg.Length(4)  // between cells, labels and names

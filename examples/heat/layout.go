@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// A layout says where the parts of a figure are: the title on top, below it tiles of one
-// size with a map each, row by row, and the colour scale on the right.
+// A layout has the positions of the parts of a figure. The title is on top. Below it are
+// tiles of one size, each with a map, and the colour scale is on their right.
 type layout struct {
 	title   []string // its lines
 	face    face     // of the title
@@ -58,8 +58,8 @@ func cellSize(maps []Map) vg.Length {
 	return max(7, min(14, 640/vg.Length(most)), min(24, 448/vg.Length(most)))
 }
 
-// tileColumns returns the number of columns with which the figure is about one and a
-// half times as wide as high, and in which the tiles leave little room empty.
+// tileColumns returns the number of columns of tiles. It prefers a figure that is 1.5 times
+// as wide as high and has no empty tiles.
 func tileColumns(tiles int, tile vg.Point) int {
 	best, least := 1, math.Inf(1)
 	for columns := 1; columns <= tiles; columns++ {
@@ -101,7 +101,7 @@ func (l *layout) cells(i int) vg.Point {
 	}
 }
 
-// minTitle is the width of a title that even a small map leaves room for.
+// minTitle is the least width at which a title is wrapped, even above a small map.
 const minTitle = vg.Length(300)
 
 func mapTitleFace() face { return sans(12) }
@@ -117,7 +117,7 @@ type panel struct {
 	cells              vg.Point  // the size of all cells
 	title              []string  // its lines
 	queryName, keyName string
-	upwards            bool // the labels of keys are too long to stand side by side
+	upwards            bool // the labels of keys are wider than a cell, so they are rotated
 
 	left, right, top, bottom vg.Length // the room around the cells
 }
@@ -139,7 +139,7 @@ func newPanel(f *Figure, m *Map, cell vg.Length) panel {
 	}
 	p.left = nameFace().lineHeight() + gap + labels.widest(m.Queries) + gap
 	p.bottom = gap + keyRoom + gap + nameFace().lineHeight()
-	// The title and the names have their middle at the middle of the cells.
+	// The title and the names are centred on the cells, and may be longer than these.
 	p.title = mapTitleFace().wrap(m.Title, max(minTitle, p.cells.X))
 	across := max(mapTitleFace().widest(p.title), nameFace().width(p.keyName)) - p.cells.X
 	p.left, p.right = max(p.left, across/2), max(0, across/2)
@@ -159,7 +159,7 @@ func (p *panel) size() vg.Point {
 	return vg.Point{X: p.left + p.cells.X + p.right, Y: p.top + p.cells.Y + p.bottom}
 }
 
-// draw draws the panel. Its cells have their upper left corner at a point.
+// draw draws the panel. at is the upper left corner of its cells.
 func (p *panel) draw(c pen, at vg.Point) {
 	p.drawCells(c, at)
 	p.drawLabels(c, at)
@@ -186,7 +186,8 @@ func (p *panel) drawCells(c pen, at vg.Point) {
 	}
 	queries, keys := len(p.Queries), len(p.Keys)
 	for query := range queries {
-		// Neighbours of one colour are one rectangle: most cells are white or hidden.
+		// Neighbours of the same colour are drawn as one rectangle, which makes SVG files
+		// smaller: most cells are white or hidden.
 		for key, end := 0, 0; key < keys; key = end {
 			colour := p.cellColour(query, key)
 			for end = key + 1; end < keys && p.cellColour(query, end) == colour; end++ {
@@ -223,10 +224,10 @@ func (p *panel) drawLabels(c pen, at vg.Point) {
 // A scale shows which colour stands for which weight.
 type scale struct {
 	bar    vg.Point // its size
-	hidden bool     // there are hidden cells, whose colour is shown, too
+	hidden bool     // also show the colour of hidden cells
 }
 
-// newScale returns a scale beside cells of a height.
+// newScale returns a scale for maps whose cells have the given height.
 func newScale(height vg.Length, hidden bool) scale {
 	return scale{vg.Point{X: 12, Y: max(80, min(200, height-nameFace().lineHeight()-2*gap))}, hidden}
 }
@@ -245,14 +246,14 @@ func (s *scale) size() vg.Point {
 	return size
 }
 
-// draw draws the scale with its upper left corner at a point.
+// draw draws the scale. at is its upper left corner.
 func (s *scale) draw(c pen, at vg.Point) {
 	names, numbers := nameFace(), scaleFace()
 	c.text(names, vg.Point{X: at.X, Y: at.Y - names.lineHeight()/2}, atStart, "weight")
 	top := at.Y - names.lineHeight() - 2*gap
 	bottom := top - s.bar.Y
 	for i, colour := range colours {
-		// Each colour covers all above it too, so that no seams show between them.
+		// Each rectangle reaches to the top, under the next ones: so there are no seams.
 		from := bottom + s.bar.Y*vg.Length(i)/vg.Length(len(colours))
 		c.fill(colour, vg.Point{X: at.X, Y: from}, vg.Point{X: at.X + s.bar.X, Y: top})
 	}

@@ -15,7 +15,7 @@ import (
 // fonts returns the fonts of all texts.
 var fonts = sync.OnceValue(func() *font.Cache { return font.NewCache(liberation.Collection()) })
 
-// A face is a font of a size.
+// A face is a font with its size.
 type face struct{ font.Face }
 
 // sans returns the font of titles and names.
@@ -43,7 +43,8 @@ func (f face) widest(texts []string) vg.Length {
 	return widest
 }
 
-// wrap breaks a text into lines of a width, after spaces where there are any.
+// wrap breaks a text into lines that are no wider than width. It breaks after spaces, and
+// within words only if they are wider than a line.
 func (f face) wrap(text string, width vg.Length) []string {
 	var lines []string
 	for rest := []rune(printable(text)); len(rest) > 0; {
@@ -62,7 +63,7 @@ func (f face) wrap(text string, width vg.Length) []string {
 	return lines
 }
 
-// printable replaces characters that no font and no SVG file can show.
+// printable replaces characters that fonts and SVG files cannot show.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -103,23 +104,24 @@ func (p pen) stroke(c color.Color, width vg.Length, path vg.Path) {
 	p.Stroke(path)
 }
 
-// The part of a text that lies before the point where it is drawn.
+// Where the point at which a text is drawn lies in the text: the part of its width that
+// is left of the point.
 const (
 	atStart  = 0
 	atMiddle = 0.5
 	atEnd    = 1
 )
 
-// text draws one line, whose middle between its upper and lower edge is at a point.
-// align is the part of its width that lies left of this point.
+// text draws one line of text. The point is halfway between the top and the bottom of its
+// capital letters; align is one of the constants above.
 func (p pen) text(f face, at vg.Point, align vg.Length, text string) {
 	text = printable(text)
 	p.SetColor(color.Black)
-	// Capital letters and digits have two thirds of the font's size.
+	// Capital letters and digits are two thirds of the font size high.
 	p.FillString(f.Face, at.Add(vg.Point{X: -align * f.width(text), Y: -f.Font.Size / 3}), text)
 }
 
-// textUpwards is as text, but turned by a quarter: the line is read from bottom to top.
+// textUpwards is text rotated by 90 degrees, so that it reads from bottom to top.
 func (p pen) textUpwards(f face, at vg.Point, align vg.Length, text string) {
 	p.Push()
 	p.Translate(at)
