@@ -22,11 +22,11 @@ type Batch struct {
 	Settings
 
 	// Observe, if not nil, is called by Forward with the attention weights of each
-	// layer, [texts, Heads, steps, keys]. steps is the largest number of new tokens of
-	// a text, and keys is the length of the longest text after them. The weights
-	// of a text with fewer tokens or keys are padded with zeros. They are valid until
-	// Observe returns. A Batch that is observed needs more time and memory.
-	Observe func(layer int, weights kernel.Tensor)
+	// layer, of shape [texts, Heads, steps, keys]. steps is the largest number of new
+	// tokens of a text, and keys is the length of the longest text after them. The
+	// weights of a text with fewer tokens or keys are padded with zeros. They are valid
+	// until Observe returns. A Batch that is observed needs more time and memory.
+	Observe func(layer int, weights []float32, shape [4]int)
 
 	texts []*kernel.Sequence
 	cache *kernel.Batch // of the texts
@@ -206,25 +206,27 @@ func (b *Batch) attend(layer int) error {
 	k, v := b.cache.View(layer)
 	o := b.cache.Options()
 	o.Tier, o.Threads = b.Tier, b.Threads
+	shape := [4]int{len(b.texts), b.Heads, b.steps, k.Shape()[2]}
 	if b.Observe != nil {
-		o.Weights = b.newWeights(k.Shape()[2])
+		b.fitWeights(shape)
+		o.Weights = kernel.BHLD(b.weights, shape[0], shape[1], shape[2], shape[3])
 	}
 	if err := kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o); err != nil {
 		return err
 	}
 	if b.Observe != nil {
-		b.Observe(layer, o.Weights)
+		b.Observe(layer, b.weights, shape)
 	}
 	return nil
 }
 
-// newWeights makes room for the attention weights of all texts.
-func (b *Batch) newWeights(keys int) kernel.Tensor {
-	n := len(b.texts) * b.Heads * b.steps * keys
+// fitWeights makes room for attention weights of a shape.
+func (b *Batch) fitWeights(shape [4]int) {
+	n := shape[0] * shape[1] * shape[2] * shape[3]
 	if cap(b.weights) < n {
 		b.weights = make([]float32, n)
 	}
-	return kernel.BHLD(b.weights[:n], len(b.texts), b.Heads, b.steps, keys)
+	b.weights = b.weights[:n]
 }
 
 // feedForward computes the gated feed-forward network. It replaces its input, normed.

@@ -19,17 +19,17 @@ func Example() {
 	out := make([]float32, n*d)
 
 	// The attention call writes its weights, [batch, heads, queries, keys].
-	weights := kernel.BHLD(make([]float32, n*n), 1, 1, n, n)
+	weights, shape := make([]float32, n*n), [4]int{1, 1, n, n}
 	err := kernel.Attention(
 		kernel.BHLD(out, 1, 1, n, d), kernel.BHLD(q, 1, 1, n, d), kernel.BHLD(k, 1, 1, n, d), kernel.BHLD(v, 1, 1, n, d),
-		kernel.Options{Mask: kernel.Causal(0), Weights: weights})
+		kernel.Options{Mask: kernel.Causal(0), Weights: kernel.BHLD(weights, 1, 1, n, n)})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
 	// The weights of batch row 0 and head 0 become a heat map.
-	w, err := heat.HeadWeights(weights, 0, 0)
+	w, err := heat.HeadWeights(weights, shape, 0, 0)
 	if err != nil {
 		fmt.Println(err)
 		return

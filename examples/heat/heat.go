@@ -6,16 +6,18 @@
 //
 // # Drawing the weights of your own model
 //
-// First let [kernel.Attention] write its weights. They are a tensor
-// [batch, heads, queries, keys]:
+// First let kernel.Attention write its weights, [batch, heads, queries, keys], into a slice:
 //
-//	weights := kernel.BHLD(make([]float32, batch*heads*queries*keys), batch, heads, queries, keys)
-//	err := kernel.Attention(out, q, k, v, kernel.Options{Weights: weights})
+//	weights := make([]float32, batch*heads*queries*keys)
+//	err := kernel.Attention(out, q, k, v, kernel.Options{
+//		Weights: kernel.BHLD(weights, batch, heads, queries, keys),
+//	})
 //
 // Then take the weights of one batch row and one head, label the queries and the keys,
 // and write the file. In self-attention both have the same labels:
 //
-//	w, err := heat.HeadWeights(weights, 0, 0)
+//	shape := [4]int{batch, heads, queries, keys}
+//	w, err := heat.HeadWeights(weights, shape, 0, 0)
 //	labels := []string{"the", "cat", "sleeps"}
 //	figure := heat.Figure{
 //		Title: "my model, layer 0",
@@ -36,7 +38,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/attn-go/attn/kernel"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -75,26 +76,20 @@ type Map struct {
 	Visible func(query, key int) bool
 }
 
-// HeadWeights returns the weights of one batch row and one head, as [Map.Weights] wants
-// them. The tensor is the Weights output of [kernel.Attention],
-// [batch, heads, queries, keys].
-func HeadWeights(weights kernel.Tensor, batch, head int) ([]float32, error) {
-	if err := weights.Check("weights"); err != nil {
-		return nil, err
+// HeadWeights returns the part of some weights that belongs to one batch row and one head,
+// for [Map.Weights]. The weights have the shape [batch, heads, queries, keys] without gaps,
+// as kernel.Attention writes them into kernel.BHLD.
+func HeadWeights(weights []float32, shape [4]int, batch, head int) ([]float32, error) {
+	batches, heads, queries, keys := shape[0], shape[1], shape[2], shape[3]
+	if min(batches, heads, queries, keys) < 1 || len(weights) != batches*heads*queries*keys {
+		return nil, fmt.Errorf("%d weights cannot have the shape [batch heads queries keys] = %d", len(weights), shape)
 	}
-	if weights.DType() != kernel.Float32 {
-		return nil, fmt.Errorf("weights are %v, want float32", weights.DType())
+	if batch < 0 || batch >= batches || head < 0 || head >= heads {
+		return nil, fmt.Errorf("there is no head %d in batch row %d: the weights have %d batch rows of %d heads",
+			head, batch, batches, heads)
 	}
-	shape := weights.Shape()
-	if batch < 0 || batch >= shape[0] || head < 0 || head >= shape[1] {
-		return nil, fmt.Errorf("no head %d in batch row %d: the weights have %d batch rows of %d heads",
-			head, batch, shape[0], shape[1])
-	}
-	w := make([]float32, 0, shape[2]*shape[3])
-	for query := range shape[2] {
-		w = append(w, weights.Row(batch, head, query)...)
-	}
-	return w, nil
+	n := queries * keys
+	return weights[(batch*heads+head)*n:][:n], nil
 }
 
 // WriteFile writes the figure to a file whose name ends with .svg or .png. It overwrites

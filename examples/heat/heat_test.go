@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/kernel"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -242,34 +241,27 @@ func TestErrors(t *testing.T) {
 }
 
 func TestHeadWeights(t *testing.T) {
-	x := make([]float32, 2*3*4*8)
+	x := make([]float32, 2*3*4*5)
 	for i := range x {
 		x[i] = float32(i)
 	}
-	// Rows of 5 weights in memory of 8 each.
-	w := kernel.Strided(x, [4]int{2, 3, 4, 5}, [3]int{96, 32, 8})
-	got, err := HeadWeights(w, 1, 2)
-	if err != nil {
-		t.Fatal(err)
+	shape := [4]int{2, 3, 4, 5}
+	got, err := HeadWeights(x, shape, 1, 2)
+	if err != nil || len(got) != 20 || got[0] != 100 || got[19] != 119 {
+		t.Errorf("the last head has the weights %v, error %v, want 100 to 119", got, err)
 	}
-	for i, x := range got {
-		if want := float32(96 + 2*32 + i/5*8 + i%5); len(got) != 20 || x != want {
-			t.Errorf("weight %d of %d is %v, want %v", i, len(got), x, want)
-		}
+	got, err = HeadWeights(x, shape, 0, 1)
+	if err != nil || len(got) != 20 || got[0] != 20 {
+		t.Errorf("head 1 has the weights %v, error %v, want 20 to 39", got, err)
 	}
 	for _, at := range [][2]int{{2, 0}, {0, 3}, {-1, 0}, {0, -1}} {
-		if _, err := HeadWeights(w, at[0], at[1]); err == nil {
+		if _, err := HeadWeights(x, shape, at[0], at[1]); err == nil {
 			t.Errorf("batch row %d, head %d: no error", at[0], at[1])
 		}
 	}
-	for name, w := range map[string]kernel.Tensor{
-		"float16":   kernel.BHLD(make([]kernel.F16, 4), 1, 1, 2, 2),
-		"too short": kernel.BHLD(x[:3], 1, 1, 2, 2),
-		"ragged":    kernel.BHLD(x[:4], 1, 1, 4, 1).Ragged([]int{0, 4}),
-		"zero":      {},
-	} {
-		if _, err := HeadWeights(w, 0, 0); err == nil {
-			t.Errorf("weights that are %s: no error", name)
+	for _, shape := range [][4]int{{2, 3, 4, 6}, {2, 3, 4, 4}, {}, {-2, -3, 4, 5}} {
+		if _, err := HeadWeights(x, shape, 0, 0); err == nil {
+			t.Errorf("shape %d: no error", shape)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/program"
-	"github.com/attn-go/attn/kernel"
 )
 
 func main() {
@@ -139,9 +138,9 @@ func (c *config) figure(m *gobytes.Model) (*heat.Figure, error) {
 		QueryAxis: "query (byte)", KeyAxis: "key (byte)",
 	}
 	var failed error
-	b.Observe = func(layer int, weights kernel.Tensor) {
+	b.Observe = func(layer int, weights []float32, shape [4]int) {
 		if layer == c.layer {
-			f.Maps, failed = c.maps(weights)
+			f.Maps, failed = c.maps(slices.Clone(weights), shape) // they are valid for this call only
 		}
 	}
 	_, err = b.Forward([][]byte{[]byte(c.text)})
@@ -149,11 +148,11 @@ func (c *config) figure(m *gobytes.Model) (*heat.Figure, error) {
 }
 
 // maps returns the map of each head, given the weights of the layer.
-func (c *config) maps(weights kernel.Tensor) ([]heat.Map, error) {
+func (c *config) maps(weights []float32, shape [4]int) ([]heat.Map, error) {
 	var maps []heat.Map
 	labels := heat.ByteLabels([]byte(c.text))
 	for _, h := range c.heads {
-		w, err := heat.HeadWeights(weights, 0, h)
+		w, err := heat.HeadWeights(weights, shape, 0, h)
 		if err != nil {
 			return nil, err
 		}

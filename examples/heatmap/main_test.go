@@ -79,6 +79,27 @@ func TestFigure(t *testing.T) {
 	}
 }
 
+// TestLayers: each layer has other weights. They are still there after the next layers.
+func TestLayers(t *testing.T) {
+	m, err := gobytes.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layers [][]float32
+	for layer := range m.Layers {
+		f, err := (&config{text: "func main() {", layer: layer, heads: []int{0}}).figure(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, other := range layers {
+			if slices.Equal(f.Maps[0].Weights, other) {
+				t.Errorf("layers %d and %d have the same weights", i, layer)
+			}
+		}
+		layers = append(layers, f.Maps[0].Weights)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	none := func(args ...string) error {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer))
