@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A decoder writes the dates of encoded texts side by side, one character of each in a
@@ -75,7 +76,7 @@ func (d *decoder) softmax() error {
 		largest := d.logits[text*n+d.likeliest(text)]
 		p[i] = float32((d.logits[i] - largest) * math.Log2E)
 	}
-	if err := kernel.Exp2Slice(p, p); err != nil {
+	if err := numeric.Exp2Slice(p, p); err != nil {
 		return err
 	}
 	for row := range slices.Chunk(p, n) {
@@ -133,6 +134,6 @@ func (m *model) attend(e *encoding, contexts, alignments, queries []float32, s s
 		kernel.Options{
 			Mask:    kernel.KeyLengths(e.lengths),
 			Weights: kernel.BHLD(alignments, texts, 1, n, e.longest),
-			Tier:    s.tier, Threads: s.threads,
+			Exec:    kernel.Exec{Tier: s.tier, Threads: s.threads},
 		})
 }

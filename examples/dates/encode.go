@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // maxLength is the largest number of characters in a text. A date has up to 30.
@@ -123,5 +123,5 @@ func (e *encoding) prepare(m *model, last []float32, s settings) error {
 	if err := s.apply(m.start, e.start, last); err != nil {
 		return err
 	}
-	return kernel.TanhSlice(e.start, e.start)
+	return numeric.TanhSlice(e.start, e.start)
 }

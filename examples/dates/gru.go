@@ -3,7 +3,8 @@ package main
 import (
 	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/examples/internal/weights"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A gru is a gated recurrent unit, as in PyTorch:
@@ -17,7 +18,7 @@ import (
 //
 // i_r, i_z and i_n are the thirds of i, and h_r, h_z and h_n those of h.
 type gru struct {
-	input, hidden *kernel.Linear // W_i with b_i, W_h with b_h
+	input, hidden *linear.Linear // W_i with b_i, W_h with b_h
 }
 
 // loadGRU loads the weights of a gru. Their names in the file have the prefix and suffix.
@@ -73,7 +74,7 @@ func (c *recurrence) step(i []float32, active func(row int) bool) error {
 			candidates[j] = i[j] + float32(r[j]*h[j])
 		}
 	})
-	if err := kernel.TanhSlice(c.candidates, c.candidates); err != nil {
+	if err := numeric.TanhSlice(c.candidates, c.candidates); err != nil {
 		return err
 	}
 	c.eachRow(func(row int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 //go:embed data/dates.safetensors
@@ -34,12 +35,12 @@ type model struct {
 	embedIn, embedOut []float32 // [characters, embeddingSize]
 	forward, backward gru       // of the encoder
 
-	queries, keys *kernel.Linear // project states for the attention
+	queries, keys *linear.Linear // project states for the attention
 	scoring       []float32      // the weights of the attention's score
 
-	start    *kernel.Linear // makes the first state of the decoder
+	start    *linear.Linear // makes the first state of the decoder
 	decoding gru            // of the decoder
-	head     *kernel.Linear // makes the logits
+	head     *linear.Linear // makes the logits
 }
 
 // The characters before the first and after the last character of a date.
@@ -116,8 +117,8 @@ type settings struct {
 }
 
 // apply runs a linear layer on the rows of x.
-func (s settings) apply(l *kernel.Linear, out, x []float32) error {
+func (s settings) apply(l *linear.Linear, out, x []float32) error {
 	n, k := l.Shape()
 	rows := len(x) / k
-	return l.Apply(kernel.Rows(out, rows, n), kernel.Rows(x, rows, k), kernel.LinearOptions{Tier: s.tier, Threads: s.threads})
+	return l.Apply(linear.DenseMatrix(out, rows, n), linear.DenseMatrix(x, rows, k), linear.Options{Exec: kernel.Exec{Tier: s.tier, Threads: s.threads}})
 }

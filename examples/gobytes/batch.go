@@ -6,6 +6,8 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/linear"
 )
 
 // Settings say how a [Batch] computes. They do not change a bit of the results.
@@ -28,8 +30,8 @@ type Batch struct {
 	// until Observe returns. A Batch that is observed needs more time and memory.
 	Observe func(layer int, weights []float32, shape [4]int)
 
-	texts []*kernel.Sequence
-	cache *kernel.Batch // of the texts
+	texts []*kvcache.Sequence
+	cache *kvcache.Batch // of the texts
 
 	// Of one call of Forward:
 	counts []int // the number of new tokens of each text
@@ -56,7 +58,7 @@ const pageSize = 64
 // NewBatch returns a batch of empty texts.
 func (m *Model) NewBatch(texts int, s Settings) (*Batch, error) {
 	pages := (m.Context + pageSize - 1) / pageSize
-	cache, err := kernel.NewCache(kernel.CacheConfig{
+	cache, err := kvcache.New(kvcache.Config{
 		Layers: m.Layers, Heads: m.KVHeads, HeadSize: m.HeadSize, PageSize: pageSize, Pages: pages * texts,
 	})
 	if err != nil {
@@ -180,7 +182,7 @@ func (b *Batch) layer(i int) error {
 // project computes queries, keys and values, and applies the rotary position embedding.
 func (b *Batch) project(l *layer) error {
 	for _, p := range [...]struct {
-		linear *kernel.Linear
+		linear *linear.Linear
 		out    []float32
 	}{{l.q, b.q}, {l.k, b.k}, {l.v, b.v}} {
 		if err := b.apply(p.linear, p.out, b.normed); err != nil {
@@ -244,7 +246,7 @@ func (b *Batch) feedForward(l *layer) error {
 }
 
 // apply runs a linear layer on all rows.
-func (b *Batch) apply(l *kernel.Linear, out, x []float32) error {
+func (b *Batch) apply(l *linear.Linear, out, x []float32) error {
 	n, k := l.Shape()
-	return l.Apply(kernel.Rows(out, b.rows, n), kernel.Rows(x, b.rows, k), kernel.LinearOptions{Tier: b.Tier, Threads: b.Threads})
+	return l.Apply(linear.DenseMatrix(out, b.rows, n), linear.DenseMatrix(x, b.rows, k), linear.Options{Exec: kernel.Exec{Tier: b.Tier, Threads: b.Threads}})
 }

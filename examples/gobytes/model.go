@@ -20,7 +20,8 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/rope"
 )
 
 //go:embed data/gobytes.safetensors
@@ -67,15 +68,15 @@ type Model struct {
 	embed  []float32 // [Vocab, Width]
 	layers []layer
 	norm   []float32
-	head   *kernel.Linear // makes the logits, with the weights of the embedding
-	rope   *kernel.Rope
+	head   *linear.Linear // makes the logits, with the weights of the embedding
+	rope   *rope.Rope
 }
 
 // A layer of the decoder is attention followed by a gated feed-forward network.
 type layer struct {
 	attnNorm, ffnNorm []float32
-	q, k, v, o        *kernel.Linear
-	gate, up, down    *kernel.Linear
+	q, k, v, o        *linear.Linear
+	gate, up, down    *linear.Linear
 }
 
 // Default loads the model that comes with the package.
@@ -121,7 +122,7 @@ func (m *Model) load(l *weights.Loader) error {
 			down:     l.Linear(at("w2"), "", m.Width, m.FFN),
 		})
 	}
-	rope, err := kernel.NewRope(kernel.RopeConfig{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
+	rope, err := rope.New(rope.Config{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
 	m.rope = rope
 	return errors.Join(l.Err(), err)
 }

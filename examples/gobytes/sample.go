@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // Greedy returns the token with the largest logit, which is the most probable one. If
@@ -44,7 +44,7 @@ func (s *Sampler) Next(logits []float32) (byte, error) {
 	for i, x := range logits {
 		p[i] = float32((x - top) / s.temperature * math.Log2E)
 	}
-	if err := kernel.Exp2Slice(p, p); err != nil {
+	if err := numeric.Exp2Slice(p, p); err != nil {
 		return 0, err
 	}
 	total := float32(0)

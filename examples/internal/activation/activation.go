@@ -6,7 +6,7 @@ package activation
 import (
 	"math"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // Sigmoid replaces each number x by 1/(1+e^-x). It overwrites scratch, which must be at
@@ -52,5 +52,5 @@ func decay(x, scratch []float32) ([]float32, error) {
 	for i, x := range x {
 		e[i] = float32(-float32(math.Abs(float64(x))) * math.Log2E)
 	}
-	return e, kernel.Exp2Slice(e, e)
+	return e, numeric.Exp2Slice(e, e)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // A Loader reads tensors of type f32 or f16 whose shapes are known. After the first error
@@ -70,7 +71,7 @@ func (l *Loader) halves(name string) []kernel.F16 {
 
 // Linear returns the linear layer with the given weight and bias tensors. The weights,
 // [outputs, inputs], keep their type. If bias is "", there is no bias.
-func (l *Loader) Linear(weight, bias string, outputs, inputs int) *kernel.Linear {
+func (l *Loader) Linear(weight, bias string, outputs, inputs int) *linear.Linear {
 	dtype, _ := l.check(weight, []int{outputs, inputs})
 	var b []float32
 	if bias != "" {
@@ -79,16 +80,16 @@ func (l *Loader) Linear(weight, bias string, outputs, inputs int) *kernel.Linear
 	if l.err != nil {
 		return nil
 	}
-	var w kernel.Matrix
+	var w linear.Matrix
 	if dtype == "F16" {
-		w = kernel.Rows(l.halves(weight), outputs, inputs)
+		w = linear.DenseMatrix(l.halves(weight), outputs, inputs)
 	} else {
-		w = kernel.Rows(l.Floats(weight, outputs, inputs), outputs, inputs)
+		w = linear.DenseMatrix(l.Floats(weight, outputs, inputs), outputs, inputs)
 	}
 	if l.err != nil {
 		return nil
 	}
-	layer, err := kernel.NewLinear(w, b)
+	layer, err := linear.New(w, b)
 	l.err = err
 	return layer
 }
