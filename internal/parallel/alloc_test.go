@@ -55,8 +55,8 @@ func primeRuntime() {
 	done.Wait()
 }
 
-// TestMallocsAreCounted: the count that the tests below compare with 0 is exact.
-func TestMallocsAreCounted(t *testing.T) {
+// TestAllocationsAreCounted: the count that the tests below compare with 0 is exact.
+func TestAllocationsAreCounted(t *testing.T) {
 	if n := countMallocs(100, func() {}); n != 0 {
 		t.Errorf("%d allocations where there are none", n)
 	}

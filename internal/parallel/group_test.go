@@ -273,6 +273,25 @@ func TestScratchIsFittedFirst(t *testing.T) {
 	}
 }
 
+// TestRunUsesAllThreads: the job is submitted to threads-1 workers of the pool, and these
+// do tasks beside the caller if there is time.
+func TestRunUsesAllThreads(t *testing.T) {
+	c := newCall()
+	for threads := 2; threads <= 6; threads++ {
+		all := &barrier{n: threads}
+		var pending atomic.Int64
+		c.during = func(int) {
+			all.wait() // for all threads: one task each
+			pending.Store(c.group.job.pending.Load())
+			all.wait()
+		}
+		c.run(t, "all threads", threads, threads, 0, nil)
+		if n := int(pending.Load()); n != threads-1 {
+			t.Errorf("%d threads: %d workers", threads, n)
+		}
+	}
+}
+
 // TestParallelForIsCalledOnce with the number of threads.
 func TestParallelForIsCalledOnce(t *testing.T) {
 	c := newCall()

@@ -1,8 +1,10 @@
 package parallel
 
 import (
+	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -170,24 +172,68 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// TestLifetimeIsBounded: a worker parks from time to time even if jobs follow each other
-// without a pause.
-func TestLifetimeIsBounded(t *testing.T) {
+// TestHowLongWorkersSpin: an idle worker spins for spinTime. It parks at once if its
+// lifetime is over or if as many workers spin as there are processors, and after two
+// yields if others use the processor in the meantime.
+//
+// On one processor each yield lets another goroutine count. The runtime may add yields,
+// and the operating system may stop everything for a while. So of some tries, the least
+// must not be too many and the most not too few.
+func TestHowLongWorkersSpin(t *testing.T) {
 	emptyPool(t)
-	w := workers.New()
-	var starts atomic.Int64
-	w.main = func() {
-		starts.Add(1)
-		w.run()
-	}
-	workers.Put(w)
-	j, _ := countingJob()
-	for begin := time.Now(); time.Since(begin) < 20*maxLifetime || starts.Load() < 2; {
-		if time.Since(begin) > 30*time.Second {
-			t.Fatal("the worker has not parked once in 30 s")
+	defer rareCalls()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, c := range []struct {
+		name      string
+		job       time.Duration // that the worker does first
+		other     time.Duration // that another goroutine works for each yield
+		spinning  int64         // workers, this one included
+		few, many int64         // yields
+	}{
+		{"it spins", 0, 0, 0, 3, maxYields},
+		{"spin time", 0, spinTime / 10, 0, 1, 11},
+		{"lifetime", maxLifetime, 0, 0, 0, 0},
+		{"as many as processors", 0, 0, 1, 0, 0},
+		{"preemption", 0, 2 * preemption, 0, 1, 2},
+	} {
+		var yields atomic.Int64
+		var stop atomic.Bool
+		var other sync.WaitGroup
+		other.Go(func() {
+			for !stop.Load() {
+				yields.Add(1)
+				busy(c.other)
+				runtime.Gosched()
+			}
+		})
+		least, most := int64(math.MaxInt64), int64(0)
+		for range 20 {
+			atEnd := int64(0)
+			j := &job{do: func() {
+				busy(c.job)
+				atEnd = yields.Load()
+			}}
+			j.pending.Add(1)
+			j.ended.Add(1)
+			w := workers.New()
+			w.job.Store(j)
+			spinning.Add(c.spinning - 1)
+			w.run()
+			n := yields.Load() - atEnd
+			least, most = min(least, n), max(most, n)
+			spinning.Add(1 - c.spinning)
 		}
-		submit(j)
-		j.ended.Wait()
+		stop.Store(true)
+		other.Wait()
+		if most < c.few || least > c.many {
+			t.Errorf("%s: %d to %d yields, want %d to %d", c.name, least, most, c.few, c.many)
+		}
+	}
+}
+
+// busy uses the processor for at least d.
+func busy(d time.Duration) {
+	for begin := time.Now(); time.Since(begin) < d; {
 	}
 }
 
@@ -202,17 +248,14 @@ func TestBackoff(t *testing.T) {
 	smallCalls.backoffUntil.Store(0)
 	defer rareCalls()
 	var stop atomic.Bool
-	ended := make(chan bool)
-	others := 2 * runtime.GOMAXPROCS(0)
-	for range others {
-		go func() {
+	var others sync.WaitGroup
+	for range 2 * runtime.GOMAXPROCS(0) {
+		others.Go(func() {
 			for !stop.Load() {
-				for begin := time.Now(); time.Since(begin) < 2*preemption; {
-				}
+				busy(2 * preemption)
 				runtime.Gosched()
 			}
-			ended <- true
-		}()
+		})
 	}
 	j, _ := countingJob()
 	waitFor(t, "a worker backs off", func() bool {
@@ -221,7 +264,5 @@ func TestBackoff(t *testing.T) {
 		return smallCalls.backoffUntil.Load() != 0
 	})
 	stop.Store(true)
-	for range others {
-		<-ended
-	}
+	others.Wait()
 }
