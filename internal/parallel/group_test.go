@@ -156,7 +156,8 @@ func TestBadParallelFor(t *testing.T) {
 			}
 		}},
 	} {
-		c := newCall() // Goroutines of a call may be late and join the next: not those of the next case.
+		// A group for each case: goroutines that are late join its next call.
+		c := newCall()
 		for i := range repeats(300) {
 			extra := bad.extra
 			if i > 0 && extra > 0 {
