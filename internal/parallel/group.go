@@ -60,8 +60,9 @@ func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i i
 		g.scratches = append(g.scratches, w)
 	}
 	if threads == 1 && parallelFor == nil {
+		w := g.scratches[0]
 		for i := range tasks {
-			g.do(g.scratches[0], i)
+			g.do(w, i)
 		}
 	} else {
 		g.share(threads, parallelFor)
