@@ -146,10 +146,23 @@ func wake() {
 func (w *worker) run() {
 	end := time.Now().Add(maxLifetime)
 	for j := w.next(end); j != nil; j = w.next(end) {
-		j.do()
+		w.do(j)
 		w.putIdle() // before end: the caller may have the next job for it at once
 		j.end()
 	}
+}
+
+// do does a job. If that ends the goroutine (runtime.Goexit), the worker is dropped:
+// nobody refers to it any more.
+func (w *worker) do(j *job) {
+	returned := false
+	defer func() {
+		if !returned {
+			j.end()
+		}
+	}()
+	j.do()
+	returned = true
 }
 
 // next spins until a job is submitted. It returns nil when the worker has parked.
