@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/attn-go/attn/internal/view"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/view"
+)
 
 // pack fills in the tile's packed panel.
 func (t *tile) pack() {
@@ -53,6 +57,10 @@ func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
 func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 
 // offsetsAt is offsets for the parts of the rows from element e on.
+//
+// The starts of a ragged tensor are the caller's memory. If they change during the call,
+// against the rules, assembly must not follow them out of the slice: offsetsAt panics
+// instead, as indexing does.
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
 	group, g, n := t.job.group, t.groupHead, t.n
 	at := x.Index(t.head.batch, t.head.head*group+g, t.query) + e
@@ -60,12 +68,17 @@ func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
 	nextQuery := x.Stride(2) - group*nextHead
 	off := t.scratch.off[:t.kern.Lanes]
 	off[0] = at
+	least, most := at, at
 	for lane := 1; lane < n; lane++ {
 		at += nextHead
 		if g++; g == group {
 			at, g = at+nextQuery, 0
 		}
 		off[lane] = at
+		least, most = min(least, at), max(most, at)
+	}
+	if least < e || most-e > x.Len()-x.Dim(3) {
+		panic(fmt.Sprintf("attn: a row at %d to %d in a slice of %d elements: the starts of a tensor have changed during the call", least-e, most-e+x.Dim(3), x.Len()))
 	}
 	for lane := n; lane < len(off); lane++ {
 		off[lane] = at

@@ -51,13 +51,14 @@ func withHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, g
 	if x.IsPaged() {
 		return pagesWithHints(x, h, lo, n, all)
 	}
-	rows = all[x.Index(h.batch, h.head, lo):]
+	at, stride := x.Index(h.batch, h.head, lo), x.Stride(2)
+	rows = all[at : at+(n-1)*stride+x.Dim(3)]
 	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
 		return rows, n, rows, 0
 	}
-	ahead, stride := rowsAhead(x), x.Stride(2)
-	if far = ahead * stride; ahead < len(rows)/max(1, stride) {
-		return rows, n, rows[far:], far
+	ahead := rowsAhead(x)
+	if far = ahead * stride; ahead < (len(all)-at)/max(1, stride) {
+		return rows, n, all[at+far:], far
 	}
 	return rows, n, rows, far
 }
@@ -90,7 +91,8 @@ func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows [
 		}
 		at[i] = x.At(int(pages[page]), h.head, row)
 	}
-	return all[at[0]:], run, all[at[1]:], at[2] - at[1]
+	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
+	return rows, run, all[at[1]:], at[2] - at[1]
 }
 
 // skinnyProducts is products with the skinny kernels.
