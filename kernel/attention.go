@@ -1,50 +1,64 @@
 package kernel
 
-// Contract is the version of the numeric contract (see the package
-// documentation): whoever changes a bit of any result raises it.
-const Contract = 1
+import (
+	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/view"
+)
 
-// blockKeys is the number of keys in a block of the contract: keys are cut by
-// their absolute position, and blocks are folded in order.
-const blockKeys = 256
+// Contract is the version of the numeric contract, see the package documentation.
+// Whoever changes a bit of any result raises it.
+const Contract = 1
 
 // Attention computes out = softmax(q·kᵀ·scale, masked)·v, head by head:
 //
 //	q   [B, H, Lq, D]     queries
 //	k   [B, Hkv, Lk, D]   keys; Hkv divides H (GQA, MQA): query head h uses key head h/(H/Hkv)
 //	v   [B, Hkv, Lk, Dv]  values; may share memory with k
-//	out [B, H, Lq, Dv]    is overwritten; from its first element to its last
-//	                      it shares no memory with the others
+//	out [B, H, Lq, Dv]    overwritten; between its first and its last element
+//	                      there is no memory of the others
 //
-// Each may have its own element type; q and out are not int8. Computed is in
+// Each may have its own element type, but q and out are not int8. The arithmetic is
 // float32.
 //
-// Any D and Dv ≥ 1 and any other dimension ≥ 0 is valid. A row that sees no key
-// is zeros; a NaN that a row can see, or that arises in it, makes the whole row
-// NaN, with the same bits always.
+// D and Dv are at least 1, the other dimensions at least 0. A row that sees no key is
+// zeros. A NaN that a row can see, or that arises in it, makes the whole row NaN,
+// always with the same bits.
 //
-// A row's bits depend on that row, on the keys and values it sees and on the
-// scale, and on nothing else: not on tier, threads, batch or tiling (see the
-// package documentation).
+// The bits of a row depend on that row, on the keys and values that it sees, and on the
+// options. They do not depend on the tier, threads, batch or tiling, see the package
+// documentation.
 //
 // The call allocates nothing once warm and may be made from many goroutines at once.
-// Those that helped it end soon, see [Options]. Its workspace is O(threads), never
-// O(Lq·Lk).
+// Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
+// see [Exec].
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
 func Attention(out, q, k, v Tensor, opts Options) error {
-	t, err := tierFor(opts.Tier)
+	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
 	}
-	if err := validate(&out, &q, &k, &v, &opts); err != nil {
-		return err
+	c := views{out.view(), q.view(), k.view(), v.view()}
+	if f := c.check(&opts); f != nil {
+		return argumentError(f)
 	}
-	if q.shape[0] == 0 || q.shape[1] == 0 || q.shape[2] == 0 {
+	if c.isEmpty() {
 		return nil
 	}
-	j := jobs.get()
-	j.problem.set(&out, &q, &k, &v, &opts)
-	j.solve(t, &opts)
+	j := engine.New()
+	c.resolve(&j.Call, &opts)
+	j.Run(t, opts.Threads, opts.ParallelFor)
+	j.Release()
 	return nil
+}
+
+// views are the tensors of a call.
+type views struct{ out, q, k, v *view.Tensor }
+
+// isEmpty tells whether there is no query, and so nothing to compute.
+func (c *views) isEmpty() bool { return c.q.Dim(0) == 0 || c.q.Dim(1) == 0 || c.q.Dim(2) == 0 }
+
+// scores returns the shape of the call's scores.
+func (c *views) scores() view.Scores {
+	return view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
 }

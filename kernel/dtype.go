@@ -1,53 +1,43 @@
 package kernel
 
-import "github.com/attn-go/attn/fallback"
+import (
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/view"
+)
 
 // DType is the element type of a Tensor.
 type DType uint8
 
 const (
-	Float32  DType = iota // IEEE-754 binary32
-	Float16               // IEEE-754 binary16
-	BFloat16              // the upper half of a binary32
-	Int8                  // integers that scales turn into numbers, see Tensor.Scaled
+	Float32  = DType(view.Float32)  // IEEE-754 binary32
+	Float16  = DType(view.Float16)  // IEEE-754 binary16
+	BFloat16 = DType(view.BFloat16) // the upper half of a binary32
+	Int8     = DType(view.Int8)     // integers with scales, see Tensor.Scaled
 )
 
-// String returns the name of the element type: "float32", "float16", "bfloat16"
-// or "int8".
-func (t DType) String() string {
-	names := [...]string{"float32", "float16", "bfloat16", "int8"}
-	if int(t) < len(names) {
-		return names[t]
-	}
-	return "unknown"
+// String returns "float32", "float16", "bfloat16" or "int8".
+func (t DType) String() string { return view.DType(t).String() }
+
+// Float is a floating-point type that elements may have.
+type Float interface {
+	float32 | F16 | BF16
 }
 
-// size is the number of bytes of an element.
-func (t DType) size() int { return [...]int{4, 2, 2, 1}[t] }
-
-// Element is a type that the slice of a Tensor may have.
+// Element is a type that the elements of a Tensor may have.
 type Element interface {
-	float32 | F16 | BF16 | int8
+	Float | int8
 }
 
-// F16 is an IEEE-754 binary16 given as bits: 11 bits of precision, magnitudes from
-// 2^-24 to 65504.
+// F16 is an IEEE-754 binary16, as bits: 11 bits of precision, magnitudes from 2^-24
+// to 65504. Package numeric converts to it.
 type F16 uint16
 
-// BF16 is a bfloat16 given as bits: the upper half of a float32, with 8 bits of
-// precision.
+// BF16 is a bfloat16, as bits: the upper half of a float32, with 8 bits of precision.
+// Package numeric converts to it.
 type BF16 uint16
 
-// Float32 returns the same number as a float32. A NaN stays one.
+// Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x F16) Float32() float32 { return fallback.F16(uint16(x)) }
 
-// Float32 returns the same number as a float32. A NaN stays one.
+// Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x BF16) Float32() float32 { return fallback.BF16(uint16(x)) }
-
-// ToF16 returns the F16 nearest to x, ties to even: infinite from 65520 on,
-// subnormal below 2^-14. Every NaN becomes 0x7e00.
-func ToF16(x float32) F16 { return F16(fallback.ToF16(x)) }
-
-// ToBF16 returns the BF16 nearest to x, ties to even: infinite from half a unit
-// beyond the largest on. Every NaN becomes 0x7fc0.
-func ToBF16(x float32) BF16 { return BF16(fallback.ToBF16(x)) }

@@ -1,56 +1,83 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ukernel"
+)
 
 // ArgumentError reports an argument that a call cannot work with. The call has
-// changed nothing. Find it with errors.As. Nothing is ignored silently; what is
-// reported:
+// changed nothing. Find it with errors.As.
+//
+// Nothing is ignored silently. These are errors:
 //
 //   - a tensor with a negative dimension or stride, a head size below 1, a slice too
 //     short for its shape and strides, or sizes that overflow an int; int8 without
-//     scales or as a query, bias or output, and scales that do not fit;
-//   - tensors whose shapes do not fit each other, see [Attention];
-//   - a ragged tensor with starts that descend, are negative or reach beyond its rows; out
-//     and q, v and k, LSE, Weights or Scores and q, whose batch rows differ in length;
+//     scales, or as a query, bias or output; scales that do not fit
+//   - tensors whose shapes do not fit each other, see [Attention]
+//   - a ragged tensor with starts that descend, are negative or reach beyond its
+//     rows; out and q, v and k, or a further output and q, whose batch rows differ in
+//     length
 //   - an output two of whose elements share memory, or that shares memory with an
 //     input, an option or another output; LSE, Weights and Scores that are not
-//     float32;
+//     float32
 //   - a Scale, Softcap, ALiBi slope, sink or Dropout.Rate that is out of range or
-//     NaN, a ScoreStage that does not exist, negative Threads;
+//     NaN; a ScoreStage that does not exist; negative Threads
 //   - positions and prefixes that are neither one for all batch rows nor one for
-//     each, or out of range; another number of slopes or sinks than heads, of
-//     lengths or Dropout.Sequences than batch rows; lengths out of range;
+//     each, or out of range; a number of slopes or sinks other than that of heads; a
+//     number of lengths or Dropout.Sequences other than that of batch rows; lengths
+//     out of range
 //   - a bias or a bool mask that neither fits the call's [B, H, Lq, Lk] nor
-//     broadcasts to it, or has more keys;
-//   - a Window with limits below -1; Segments with another number of ids than
-//     queries and keys, or ids of keys that decrease; a BlockSparse bitmap of
-//     another size, or of blocks of less than 1; more masks in an intersection than
-//     [Mask.And] allows;
-//   - for [Additive]: another number of weights than q's head size, weights that are not
-//     finite or out of range, or that share memory with an output;
-//   - for [AttentionPartials], [Accumulate] and [Merge]: Partials that are nil, have
-//     slices or a shape that do not fit, or share memory with anything else; a
-//     KeyStart that is no multiple of 256 or not the same for all batch rows;
-//     Sinks, LSE, Weights or Scores before the Merge.
+//     broadcasts to it, or has more keys
+//   - a Window with limits below -1; Segments with a number of ids other than that
+//     of queries and keys, or with ids of keys that decrease; a BlockSparse bitmap of
+//     another size, or with blocks smaller than 1; more masks in an intersection than
+//     [Mask.And] allows
+//   - for [Additive]: a number of weights other than q's head size; weights that are
+//     not finite or out of range, or share memory with an output
+//   - for [AttentionPartials], [AccumulatePartials] and [MergePartials]: Partials
+//     that are nil, whose slices or shape do not fit, or that share memory with
+//     anything else; a KeyStart that is no multiple of 256 or not the same for all
+//     batch rows; Sinks, LSE, Weights or Scores before the merge
 type ArgumentError struct {
 	Arg  string // the argument: "out", "q", "k", "v", "Options.Scale", ...
 	Got  string // what was given: shape and strides, length or value
 	Want string // what was expected
 }
 
+// Error returns "attn: ARG: got GOT, want WANT".
 func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("attn: %s: got %s, want %s", e.Arg, e.Got, e.Want)
 }
 
-// TierError reports a tier that was asked for, by Options.Tier or the
-// environment variable ATTN_TIER, and that does not exist or cannot run on this
-// CPU. The call has changed nothing: no other tier takes over silently.
+// TierError reports a tier that was asked for, by Options.Tier or the environment
+// variable ATTN_TIER, and that does not exist or cannot run on this CPU. The call has
+// changed nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
 	Source string // "Options.Tier" or "ATTN_TIER"
-	Reason string // that it is unknown, with the tiers that are known, or what the CPU lacks
+	Reason string // "unknown", with the tiers of this build, or what the CPU lacks
 }
 
+// Error returns "attn: SOURCE: tier NAME: REASON".
 func (e *TierError) Error() string {
 	return fmt.Sprintf("attn: %s: tier %q: %s", e.Source, e.Tier, e.Reason)
+}
+
+// argumentError returns a failed check as an error, nil for a check that passed.
+func argumentError(f *check.Failure) error {
+	if f == nil {
+		return nil
+	}
+	return (*ArgumentError)(f)
+}
+
+// selectTier returns the tier that runs a call.
+func selectTier(e *Exec) (*ukernel.Tier, error) {
+	t, u := ukernel.Select(e.Tier, "Options.Tier")
+	if u != nil {
+		return nil, (*TierError)(u)
+	}
+	return t, nil
 }

@@ -1,69 +1,71 @@
 package kernel
 
-// place returns where query i of batch row b stands.
-func (j *job) place(b, i int) place {
-	start := each(j.keyStart, b)
-	return place{batch: b, query: i, keys: j.k.length(b), keyStart: start, diagonal: i + each(j.queryStart, b) - start}
+import "github.com/attn-go/attn/internal/view"
+
+// A PageTable says which pages hold the keys, or the values, of every batch row: the
+// block table of vLLM and FlashInfer. Pages may be in any order, and several rows may
+// share some.
+type PageTable struct {
+	// Pages lists the pages of every batch row in the order of its keys. A list may be
+	// longer than its row needs; the rest is not read.
+	Pages [][]int32
+
+	// Lengths holds the number of keys of every batch row. Pages after them, and the
+	// rest of the last page, are never read.
+	Lengths []int
 }
 
-// sees returns what query i of p's batch row may see, as numbers within p: those of
-// keys plus the phase.
-func (p *panel) sees(j *job, i int) span {
-	s := span{0, j.k.length(p.unit.b)}
-	if j.masked {
-		s = j.mask.span(j.place(p.unit.b, i))
-	}
-	if j.biased {
-		s = s.and(span{0, j.bias.shape[3]})
-	}
-	if s.lo < s.hi {
-		s.lo, s.hi = s.lo+p.phase, s.hi+p.phase
-	}
-	return s.and(j.window)
+// Paged returns a view of keys or values that lie in pages. t is the memory of all
+// pages, [pages, H, page size, D], of any element type and with any strides:
+//
+//	BHLD(data, pages, heads, size, d)   FlashInfer's HND
+//	BLHD(data, pages, size, heads, d)   FlashInfer's NHD
+//	Strided                             anything else, such as pages of keys and values in turn
+//
+// The scales of int8 lie in pages like the elements. The view is [B, H, L, D], where B
+// is the number of batch rows of table and L the largest of their lengths. A query of
+// batch row b sees at most Lengths[b] keys, as under [KeyLengths].
+//
+// Only k and v can be paged. Any page size is valid; 16 and more are fast. The table
+// is not copied: a cache has one for all layers, for keys and values.
+//
+// Keys and values give the same bits whether they lie in pages or not.
+func (t Tensor) Paged(table *PageTable) Tensor {
+	return Tensor(view.Tensor(t).Paged((*view.PageTable)(table)))
 }
 
-// see finds out what the rows of p see.
-func (p *panel) see(j *job) {
-	start := each(j.keyStart, p.unit.b)
-	p.phase = start % blockKeys
-	p.start = start - p.phase
-	if !j.perRow {
-		p.seen = p.sees(j, 0)
-		p.common = p.seen
-		return
+// Ragged is a view of sequences of different lengths that follow one another: packed
+// tokens [ΣL, heads, D] at the start of data. Batch row b is tokens starts[b] up to
+// starts[b+1], as in the cumulative lengths of FlashAttention. starts has one entry
+// more than there are batch rows; the first may be above 0. The view is
+// [B, heads, L, D], where L is the largest length.
+//
+// [Tensor.Ragged] does the same for any other layout.
+func Ragged[E Element](data []E, starts []int, heads, d int) Tensor {
+	rows := 0
+	if n := len(starts); n > 0 {
+		rows = max(starts[n-1], 0)
 	}
-	p.seen = nothing
-	p.common = everything
-	i, g := p.query, p.head
-	s := p.sees(j, i)
-	for lane := range p.n {
-		p.spans[lane] = s
-		p.common = p.common.and(s)
-		p.seen = p.seen.around(s)
-		if g++; g == j.group && lane+1 < p.n {
-			i, g = i+1, 0
-			s = p.sees(j, i)
-		}
-	}
+	return BLHD(data, 1, rows, heads, d).Ragged(starts)
 }
 
-// offsets fills w.off with where the rows of p start in t, which is q or out:
-// an entry for every lane, the last row's repeated.
-func (w *workspace) offsets(j *job, t *Tensor, p *panel) { w.offsetsAt(j, t, p, 0) }
-
-// offsetsAt is offsets for the rows' parts from element e on.
-func (w *workspace) offsetsAt(j *job, t *Tensor, p *panel, e int) {
-	at, g := t.index(p.unit.b, p.unit.h*j.group+p.head, p.query)+e, p.head
-	off := w.off[:p.kern.lanes]
-	off[0] = at
-	for lane := 1; lane < p.n; lane++ {
-		at += t.stride[1]
-		if g++; g == j.group {
-			at, g = at+t.stride[2]-j.group*t.stride[1], 0
-		}
-		off[lane] = at
-	}
-	for lane := p.n; lane < len(off); lane++ {
-		off[lane] = at
-	}
-}
+// Ragged returns a view of sequences of different lengths that follow one another in
+// t, [1, H, rows, D], of any element type and with any strides. Batch row b is rows
+// starts[b] up to starts[b+1], so starts has one entry more than there are batch
+// rows. The scales of int8 have the rows of the elements. The slice is not copied: it
+// must not change during the call.
+//
+// The view is [B, H, L, D], where L is the largest length. Every batch row is a
+// sequence of its own: its queries and keys count from 0, and the rows after its last
+// one belong to its neighbour and are neither read nor written for it. In a call of
+// [Attention]
+//
+//   - the queries, or the keys and values, or all of them may be ragged;
+//   - out, LSE, Weights and Scores have the lengths of q, so they are ragged if q is
+//     (the last two with as many columns as the longest row has keys); v has the
+//     lengths of k;
+//   - masks and biases count queries and keys up to L; what they say after the end of a
+//     row does not matter.
+//
+// A row has the bits of a call with its sequence alone.
+func (t Tensor) Ragged(starts []int) Tensor { return Tensor(view.Tensor(t).Ragged(starts)) }

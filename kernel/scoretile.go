@@ -1,19 +1,20 @@
 package kernel
 
-// A ScoreTile is what Options.Score is called with: the scores of some queries and
-// some keys, to be changed in place. It may do what no option does: another
-// similarity, another bias, another mask (-Inf hides a key, unless Softcap
-// makes -Softcap of it). Softcap, ALiBi, Bias and Mask come after it, so that its
-// scores mean what theirs do.
+import "github.com/attn-go/attn/internal/engine"
+
+// A ScoreTile is passed to Options.Score: the scores of some queries and some keys,
+// to be changed in place. With it a program adds what no option offers: another
+// similarity, another bias, another mask (-Inf hides a key, unless Softcap turns it
+// into -Softcap). Softcap, ALiBi, Bias and Mask are applied after it.
 //
-// The scores are in the contract's unit, that of base-2 exponentials: a natural score times
-// log2 e. Use [FMA], [Exp2] and [Tanh], and float32(x*y) for a product to which
-// something is added, to get the same bits on every CPU.
+// The scores are in the contract's unit, that of base-2 exponentials: a natural score
+// times log2 e. To get the same bits on every CPU, use numeric.FMA, numeric.Exp2 and
+// numeric.Tanh, and write float32(x*y) for a product to which something is added.
 //
-// Tiles are cut as it suits the tier and the number of threads, come in any
-// order and from several goroutines at once; a score may be computed more than
-// once. What is done to a score may depend on nothing but its query and key, or the
-// result depends on the tiling. The tile is valid during the call only.
+// The engine cuts tiles to suit the tier and the number of threads. They come in any
+// order and from several goroutines at once, and a score may be computed more than
+// once. A change to a score may depend on its query and key alone, or the result
+// depends on the tiling. The tile is valid during the call only.
 type ScoreTile struct {
 	// Scores holds the score of row r and key x at [x·Stride+r].
 	Scores []float32
@@ -21,8 +22,8 @@ type ScoreTile struct {
 
 	Batch int // batch row
 
-	// Keys is the number of keys; the first is key Key of the call and stands
-	// at position KeyPosition.
+	// Keys is the number of keys. The first is key Key of the call, at position
+	// KeyPosition.
 	Keys, Key, KeyPosition int
 
 	// Rows are the rows of the tile.
@@ -30,34 +31,15 @@ type ScoreTile struct {
 }
 
 // A ScoreRow is a query of a [ScoreTile].
-type ScoreRow struct {
+type ScoreRow = struct {
 	Head     int // query head
 	Query    int // number of the query in the call
-	Position int // and its position
+	Position int // its position
 }
 
-// callScore calls Options.Score.
-func (w *workspace) callScore(j *job, p *panel, part span, top []float32) {
-	t := &w.tile
-	lanes := p.kern.lanes
-	*t = ScoreTile{
-		Scores: p.scores(part)[:part.len()*lanes], Stride: lanes, Batch: p.unit.b,
-		Keys: part.len(), Key: part.lo - p.phase, KeyPosition: part.lo + p.start, Rows: t.Rows[:0],
-	}
-	start := each(j.queryStart, p.unit.b)
-	p.eachLane(j, func(lane, head, i int) {
-		if lane < p.n {
-			t.Rows = append(t.Rows, ScoreRow{Head: head, Query: i, Position: start + i})
-		}
-	})
-	j.hook(t)
-	scores := p.scores(part)
-	t.Scores = nil
-	for x := range part.len() {
-		for lane, s := range scores[x*lanes:][:lanes] {
-			if s > top[lane] {
-				top[lane] = s
-			}
-		}
-	}
-}
+// scoreFunc adapts Options.Score to the engine. The conversion of a func to an
+// interface does not allocate.
+type scoreFunc func(*ScoreTile)
+
+// Modify calls the function.
+func (f scoreFunc) Modify(t *engine.ScoreTile) { f((*ScoreTile)(t)) }

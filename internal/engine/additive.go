@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+const (
+	// additiveTanhs is the most tanh of one call into assembly: some 40 to 80 µs.
+	additiveTanhs = 128 << 10
+
+	// additiveKeys is the number of keys that are padded before they are used.
+	additiveKeys = 16
+
+	// additiveFloats is how much of K all queries of a tile use at once, so that it
+	// stays in L1.
+	additiveFloats = 4 << 10
+)
+
+// paddedWeights returns the weights times the scale, in the unit of exp2, with zeros
+// up to whole chains.
+func (j *Job) paddedWeights() []float32 {
+	w := j.weightsMemory[:0]
+	for _, x := range j.Additive {
+		w = append(w, float32(float64(x)*j.AdditiveScale*math.Log2E))
+	}
+	for len(w) < padded(len(j.Additive)) {
+		w = append(w, 0)
+	}
+	j.weightsMemory = w
+	return w
+}
+
+// padded rounds up to whole chains of an additive score.
+func padded(d int) int {
+	return (d + fallback.AdditiveChains - 1) &^ (fallback.AdditiveChains - 1)
+}
+
+// additiveScores computes additive scores. Queries lie in rows, as keys do, and the
+// hidden units are in the lanes, so that few queries leave no lane idle. The lanes
+// of the tile after its rows get zeros.
+func (t *tile) additiveScores(part mask.Span, top []float32) {
+	j := t.job
+	lanes, d, size := t.kern.Lanes, j.d(), len(j.additive)
+	most := max(1, additiveTanhs/(size*t.n))
+	if t.n > 1 {
+		most = min(most, max(1, additiveFloats/size))
+	}
+	if size != d {
+		most = min(most, additiveKeys)
+	}
+	for part.Lo < part.Hi {
+		s := t.scoresFrom(part)
+		k := t.scratch.keys.getSkinny(j.tier, &j.K, t.head, part.Lo-t.phase, min(part.Len(), most))
+		if size != d {
+			pad(t.scratch.paddedKeys, k.rows, k.stride, k.n, d)
+			k.rows, k.next, k.stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size
+		}
+		if t.n < lanes {
+			clear(s[:k.n*lanes])
+		}
+		j.tier.Functions.Additive(s, lanes, t.q, size, k.rows, k.stride, t.n, k.n, j.additive, k.next)
+		if top != nil {
+			t.kern.MaskSpan(s, lanes, 0, k.n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
+		}
+		part.Lo += k.n
+	}
+}
+
+// packRows copies the query rows, which start at off, to the tile's panel as padded
+// rows.
+func (t *tile) packRows(rows []float32, off []int) {
+	size := len(t.job.additive)
+	for r := range t.n {
+		pad(t.q[r*size:], rows[off[r]:], 0, 1, t.job.d())
+	}
+}
+
+// pad copies n rows of d numbers, stride apart, to dst, each with zeros up to whole
+// chains.
+func pad(dst, src []float32, stride, n, d int) {
+	size := padded(d)
+	for r := range n {
+		row := dst[r*size : (r+1)*size]
+		clear(row[copy(row, src[r*stride:r*stride+d]):])
+	}
+}
+
+// allKeys are lane spans that hide nothing.
+var allKeys = func() (s struct{ lo, hi [ukernel.MaxLanes]int32 }) {
+	for lane := range s.hi {
+		s.hi[lane] = BlockKeys
+	}
+	return s
+}()

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A Call is what one call computes: arguments that fit each other, options that are
+// resolved. Fields that are not set mean that the call does without.
+type Call struct {
+	Out, Q, K, V view.Tensor
+
+	Mask                 mask.Visibility
+	Scale                float32 // 0 means float32(1/√D)
+	QueryStart, KeyStart []int   // as position.Of takes them
+
+	Additive      []float32 // weights of additive scores, D numbers, instead of products
+	AdditiveScale float64   // multiplies them
+
+	// Score modifications, in the order in which they are applied.
+	ScoreMod ScoreMod
+	Softcap  float32
+	ALiBi    []float32
+	Bias     view.Tensor // with strides of 0 where it broadcasts
+
+	Sinks   []float32
+	Dropout Dropout
+
+	// Further outputs.
+	LSE, Weights, Scores view.Tensor
+	Stage                ScoreStage // of Scores
+
+	Partial Partial
+}
+
+// Dropout is kernel.Dropout.
+type Dropout struct {
+	Rate      float32
+	Seed      uint64
+	Sequences []uint32
+}
+
+// ScoreStage is kernel.ScoreStage.
+type ScoreStage uint8
+
+const (
+	ScoresScaled ScoreStage = iota
+	ScoresCapped
+	ScoresMasked
+)
+
+// A kvHead is a key head of a batch row together with all query rows that use it:
+// group query heads × Lq queries. Row r is query r/group of head r%group of the
+// group, so that neighbouring rows see nearly the same keys under a causal mask.
+type kvHead struct{ batch, head int }
+
+// derived is what the engine derives from a Call before it plans.
+type derived struct {
+	group    int     // query heads per KV head
+	scale    float32 // the contract's c
+	mods     scoreMods
+	additive []float32                         // padded weights in the unit of exp2, or nil
+	philox   [2 * fallback.PhiloxRounds]uint32 // round keys of the dropout generator
+	window   mask.Span                         // keys of the call, as numbers of a tile; see Partial
+	extras   bool                              // LSE, Weights or Scores are wanted
+	biased   bool
+}
+
+// derive fills in j.derived.
+func (j *Job) derive() {
+	j.group = j.Q.Dim(1) / j.K.Dim(1)
+	j.scale = contractScale(j.Scale, j.d())
+	j.window = mask.Everything
+	if j.Partial.isSet() && !j.Partial.Resume {
+		first := j.Partial.Block * BlockKeys
+		j.window = mask.Span{Lo: first, Hi: first + BlockKeys}
+	}
+	if j.Additive != nil {
+		j.additive = j.paddedWeights()
+	}
+	j.biased = j.Bias.IsSet()
+	if j.Dropout.Rate != 0 {
+		j.philox = fallback.PhiloxKeys(j.Dropout.Seed)
+	}
+	j.extras = j.LSE.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
+	j.setScoreMods()
+}
+
+// contractScale returns the contract's c: the scale in the unit of exp2.
+func contractScale(scale float32, d int) float32 {
+	if scale == 0 {
+		scale = float32(1 / math.Sqrt(float64(d)))
+	}
+	return log2Units(scale)
+}
+
+// kvHeads returns the number of KV heads of all batch rows.
+func (j *Job) kvHeads() int { return j.K.Dim(0) * j.K.Dim(1) }
+
+// kvHead returns KV head number i. Those of a batch row are neighbours.
+func (j *Job) kvHead(i int) kvHead { return kvHead{i / j.K.Dim(1), i % j.K.Dim(1)} }
+
+// next returns the KV head after h.
+func (j *Job) next(h kvHead) kvHead {
+	if h.head++; h.head == j.K.Dim(1) {
+		return kvHead{h.batch + 1, 0}
+	}
+	return h
+}
+
+// rows returns the number of query rows of a KV head of the longest batch row.
+func (j *Job) rows() int { return j.group * j.Q.Dim(2) }
+
+// rowsOf returns the number of query rows of a KV head of batch row b.
+func (j *Job) rowsOf(b int) int { return j.group * j.Q.Length(b) }
+
+// keys returns the number of keys of the longest batch row.
+func (j *Job) keys() int { return j.K.Dim(2) }
+
+func (j *Job) d() int  { return j.Q.Dim(3) }
+func (j *Job) dv() int { return j.V.Dim(3) }

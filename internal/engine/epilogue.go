@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"math/bits"
+
+	"github.com/attn-go/attn/fallback"
+)
+
+// finish writes the results of the tile's rows.
+func (t *tile) finish() {
+	j := t.job
+	if !t.started { // no key at all
+		copy(t.max, negInfs[:])
+		clear(t.sum)
+		clear(t.o[:t.kern.Lanes*j.dv()])
+	}
+	if j.Partial.isSet() {
+		t.finishPartial()
+		return
+	}
+	if j.Sinks != nil {
+		t.mergeSinks()
+	}
+	if j.extras && !t.exact { // an exact tile's row already has them
+		t.finishOutputs()
+	}
+	nan := t.unpack()
+	for nan &= 1<<t.n - 1; nan != 0; nan &= nan - 1 {
+		t.finishNaN(bits.TrailingZeros64(nan))
+	}
+}
+
+// mergeSinks merges the heads' sinks, each a last block without values.
+func (t *tile) mergeSinks() {
+	lanes, dv := t.kern.Lanes, t.job.dv()
+	t.eachLane(func(lane, head, _ int) { t.blockMax[lane] = log2Units(t.job.Sinks[head]) })
+	t.kern.MergeStats(t.max, t.sum, t.blockMax, ones[:lanes], t.alpha, t.beta)
+	if t.skinny {
+		zeros := t.scratch.partial[:dv]
+		clear(zeros)
+		t.job.tier.Skinny.Merge(t.o, dv, zeros, 0, t.n, dv, t.alpha, t.beta)
+		return
+	}
+	t.kern.GemmMerge(t.o, lanes, nil, 1, 1, nil, lanes, dv, 0, t.alpha, t.beta)
+}
+
+// finishOutputs writes what is wanted beside Out.
+func (t *tile) finishOutputs() {
+	if t.job.LSE.IsSet() {
+		for lane := range t.n {
+			t.rowOf(&t.job.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
+		}
+	}
+	if t.job.Weights.IsSet() {
+		t.writeWeights()
+	}
+	if t.job.Scores.IsSet() {
+		t.writeScores()
+	}
+}
+
+// lse returns the contract's LSE of a maximum and a sum.
+func lse(max, sum float32) float32 {
+	switch {
+	case sum == 0:
+		return negInf
+	case sum != sum:
+		return canonicalNaN
+	}
+	return float32((max+fallback.Log2(sum))*ln2) + 0
+}

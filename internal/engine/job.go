@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A Job is one call on its way. Jobs are recycled with all memory that they need, so
+// that a warm call allocates nothing.
+type Job struct {
+	Call
+	derived
+	tier *ukernel.Tier
+	plan
+
+	workers parallel.Group[scratch]
+	ring    ring
+
+	weightsMemory []float32 // of derived.additive
+}
+
+var (
+	jobs      = parallel.FreeList[Job]{New: newJob}
+	scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+)
+
+func newJob() *Job {
+	j := new(Job)
+	j.ring.init()
+	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
+	return j
+}
+
+// New returns a Job whose Call is zero.
+func New() *Job { return jobs.Get() }
+
+// Run computes the call on at most threads goroutines, 0 for all, or by the caller's
+// parallel-for.
+func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
+	j.tier = t
+	j.derive()
+	j.makePlan(parallel.Limit(threads))
+	j.workers.Run(j.tasks, j.threads, parallelFor)
+}
+
+// Release gives the job back. It forgets the caller's memory.
+func (j *Job) Release() {
+	j.Call, j.derived = Call{}, derived{}
+	jobs.Put(j)
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+)
+
+// task computes task i: its tiles, key block by key block, so that all tiles use a
+// block while it is in cache.
+func (j *Job) task(s *scratch, i int) {
+	b := j.bucketOf(i)
+	if b.blocksPerTile > 0 {
+		j.splitTask(s, b, i)
+		return
+	}
+	first, n, count := b.tilesOf(i)
+	tiles := s.tiles[:count]
+	visible := mask.Nothing
+	h, skinny := j.kvHead(first), j.isSkinny(b.rows)
+	for x := range tiles {
+		t := &tiles[x]
+		t.begin(s, h, n*j.width, j.width, skinny)
+		visible = visible.Union(t.visible)
+		if n++; n == b.tiles {
+			h, n = j.next(h), 0
+		}
+	}
+	for lo := blockStart(visible.Lo); lo < visible.Hi; lo = ints.AddSat(lo, BlockKeys) {
+		s.computeBlock(tiles, lo)
+	}
+	for x := range tiles {
+		tiles[x].finish()
+	}
+}
+
+// blockStart returns the first key of the block of key x of a tile.
+func blockStart(x int) int { return x &^ (BlockKeys - 1) }
+
+// batchFloats is the size of the scores that several tiles keep between the stages
+// of a block: few enough to stay in L1. So small tiles wait for single chains most
+// of the time; stage by stage, the processor works on the next tile meanwhile.
+const batchFloats = 4 << 10
+
+// computeBlock computes the block from key lo on for all tiles: scores, softmax, PV
+// accumulation.
+func (s *scratch) computeBlock(tiles []tile, lo int) {
+	for len(tiles) > 0 {
+		n := s.scoreBatch(tiles, lo)
+		for x := range tiles[:n] {
+			tiles[x].softmax()
+		}
+		for x := range tiles[:n] {
+			tiles[x].accumulatePV()
+		}
+		tiles = tiles[n:]
+	}
+}
+
+// scoreBatch computes the scores of the first tile, and of those after it whose
+// scores fit into a batch, and returns the number of these tiles.
+func (s *scratch) scoreBatch(tiles []tile, lo int) int {
+	used := 0
+	for x := range tiles {
+		t := &tiles[x]
+		n := t.enterBlock(lo) * t.kern.Lanes
+		if x > 0 && used+n > min(batchFloats, len(s.scores)) {
+			tiles = tiles[:x]
+			break
+		}
+		t.block.scores = s.scores[used : used+n]
+		used += n
+		if n > 0 {
+			t.prepare()
+		}
+	}
+	for x := range tiles {
+		if t := &tiles[x]; t.block.keys.Len() > 0 {
+			t.score()
+		}
+	}
+	return len(tiles)
+}
+
+// enterBlock makes the block from key lo on the block at hand and returns how many
+// of its keys are visible.
+func (t *tile) enterBlock(lo int) int {
+	b := &t.block
+	b.lo = lo
+	b.keys = t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, BlockKeys)})
+	if t.job.Mask.Sparse.IsSet() {
+		b.keys = t.trimSparse(b.keys)
+	}
+	return b.keys.Len()
+}

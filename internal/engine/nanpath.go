@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// The NaN slow path. A hidden key has weight 0, and 0 times a hidden value is 0
+// unless that value is NaN or Inf. No product is guarded; instead, rows that end as
+// NaN are computed again from their visible keys alone. That costs nothing while all
+// values are finite.
+
+// finishNaN settles a row that ended as NaN. If its sum is NaN, a visible score was
+// NaN or +Inf, as hidden scores are replaced before the softmax. Otherwise the NaN
+// came in with a value, possibly a hidden one.
+func (t *tile) finishNaN(lane int) {
+	if s := t.sum[lane]; s == s && !t.exact {
+		t.recompute(t.row + lane)
+		return
+	}
+	out := &t.job.Out
+	fillNaN(out, t.indexOf(out, lane))
+	if t.job.LSE.IsSet() {
+		t.rowOf(&t.job.LSE, lane)[0] = canonicalNaN
+	}
+}
+
+// fillNaN makes the row of x that starts at at a row of NaN.
+func fillNaN(x *view.Tensor, at int) {
+	for i := range x.Dim(3) {
+		switch x.DType() {
+		case view.Float32:
+			x.F32()[at+i] = canonicalNaN
+		case view.Float16:
+			x.U16()[at+i] = fallback.ToF16(canonicalNaN)
+		case view.BFloat16:
+			x.U16()[at+i] = fallback.ToBF16(canonicalNaN)
+		}
+	}
+}
+
+// recompute computes row r of the tile's KV head again, as the only row of an exact
+// tile. The bits of a row do not depend on its tile, so nothing else changes.
+func (t *tile) recompute(r int) {
+	s, j := t.scratch, t.job
+	x := &s.exact
+	width := j.tier.Tile(1).Lanes
+	x.fit(j, width)
+	x.begin(s, t.head, r, 1, false)
+	x.exact = true
+	for lo := blockStart(x.visible.Lo); lo < x.visible.Hi && !x.isSettled(); lo = ints.AddSat(lo, BlockKeys) {
+		if x.scoreAgain(lo) {
+			runs := x.visibleRuns() // before the softmax replaces the scores
+			x.softmax()
+			x.exactPV(runs)
+		}
+	}
+	x.finish()
+}
+
+// isSettled tells whether the row of an exact tile holds a NaN, which it keeps
+// whatever follows: a visible NaN costs no more than the keys up to its block. Of a
+// partial result every element counts.
+func (t *tile) isSettled() bool {
+	return t.started && !t.job.Partial.isSet() && t.hasNaN()
+}
+
+// hasNaN tells whether the row of an exact tile holds a NaN.
+func (t *tile) hasNaN() bool {
+	for e := range t.job.dv() {
+		if x := t.o[e*t.kern.Lanes]; x != x {
+			return true
+		}
+	}
+	return false
+}
+
+// visibleRuns returns the keys of the block at hand that the row of an exact tile
+// sees, counted from the first: those with a score above -Inf or NaN.
+func (t *tile) visibleRuns() []mask.Span {
+	runs := t.scratch.runs[:0]
+	hidden := true
+	for i := range t.block.keys.Len() {
+		if was := hidden; t.block.scores[i*t.kern.Lanes] == negInf {
+			hidden = true
+		} else if hidden = false; was {
+			runs = append(runs, mask.Span{Lo: i, Hi: i + 1})
+		} else {
+			runs[len(runs)-1].Hi = i + 1
+		}
+	}
+	t.scratch.runs = runs // its memory is recycled
+	return runs
+}
+
+// exactPV is accumulatePV with runs of keys of the block at hand alone.
+func (t *tile) exactPV(runs []mask.Span) {
+	lanes, dv := t.kern.Lanes, t.job.dv()
+	merge := t.started
+	o := t.o
+	if merge {
+		o = t.scratch.partial
+	}
+	t.started = true
+	clear(o[:lanes*dv])
+	for _, r := range runs {
+		for r.Lo < r.Hi {
+			v, cs, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, r.Len())
+			t.kern.Gemm(o, lanes, v, 1, cs, t.block.scores[r.Lo*lanes:], lanes, dv, n, true)
+			r.Lo += n
+		}
+	}
+	if !merge {
+		return
+	}
+	for e := range dv {
+		x := &t.o[e*lanes]
+		*x = fallback.FMA(o[e*lanes], t.beta[0], float32(*x*t.alpha[0]))
+	}
+}

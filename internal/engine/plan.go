@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+)
+
+// A plan cuts a call into query tiles, and these into tasks of about the same work.
+// It decides about speed alone: no cut changes a bit.
+type plan struct {
+	width    int      // lanes of a full tile; the last one of a KV head may be narrower
+	buckets  []bucket // ordered by their tasks
+	maxTiles int      // most tiles of a task
+	tasks    int
+	threads  int
+}
+
+// A bucket is a range of KV heads with equal numbers of rows and of keys. One of its
+// tasks is either
+//
+//   - some tiles of one KV head, which share each key block, or
+//   - all tiles of several KV heads, if these are small: then the processor finds
+//     independent work while it waits for the chains of one, or
+//   - one key block of one tile, if not even tiles are small enough; see split.go.
+type bucket struct {
+	first, heads  int // KV heads
+	rows, keys    int // of a KV head
+	tiles         int // of a KV head
+	tasksPerHead  int // 1 if several KV heads share a task
+	headsPerTask  int // 1 if several tasks share a KV head
+	blocksPerTile int // tasks of a tile that is split, or 0
+	task, tasks   int // first, number
+}
+
+const (
+	// tilesPerTask tiles share a key block, so that K and V come from L2 for all but
+	// the first.
+	tilesPerTask = 8
+
+	// taskFloats bounds the Q̂ᵀ and Oᵀ of a task's tiles (512 KiB), so that they stay
+	// in L2 beside a block of K, V and S.
+	taskFloats = 128 << 10
+
+	// tasksPerThread is how many tasks a thread should find at least, so that no
+	// thread waits long for the last ones.
+	tasksPerThread = 4
+
+	// leastRows is how many rows take no longer than one: fewer wait for the memory
+	// that keys and values come from.
+	leastRows = 8
+
+	// windowPerQuery is how many keys of a sliding window there should be for every
+	// query of a tile.
+	windowPerQuery = 8
+)
+
+// makePlan plans the call for at most limit threads.
+func (j *Job) makePlan(limit int) {
+	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
+	threads := limit
+	j.findBuckets(threads > 1)
+	total, wanted := j.totalWork(), 1
+	if threads > 1 {
+		work := total / float64(j.tier.ThreadFMAs)
+		threads = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
+		if threads > 1 {
+			wanted = tasksPerThread * threads
+		}
+	}
+	for x := range j.buckets {
+		j.cut(&j.buckets[x], total, wanted, threads)
+	}
+	if len(j.buckets) > 1 {
+		slices.SortStableFunc(j.buckets, largestTasksFirst)
+	}
+	for x := range j.buckets {
+		b := &j.buckets[x]
+		b.task = j.tasks
+		j.tasks += b.tasks
+		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
+	}
+	j.threads = min(threads, j.tasks)
+	if len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0 {
+		j.ring.fit(j)
+	}
+}
+
+// findBuckets lists the KV heads. With one thread, only different numbers of rows
+// make different buckets.
+func (j *Job) findBuckets(balanced bool) {
+	if !j.Q.IsRagged() && !(balanced && (j.K.IsRagged() || j.K.IsPaged() || j.Mask.HasLengths())) {
+		j.addBucket(0, j.kvHeads(), j.rows(), j.visibleKeys(0))
+		return
+	}
+	heads, last := j.K.Dim(1), -1
+	for b := range j.K.Dim(0) {
+		rows, keys := j.rowsOf(b), j.visibleKeys(b)
+		if rows == 0 {
+			continue
+		}
+		if y := j.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
+			y[len(y)-1].heads += heads
+		} else {
+			j.addBucket(b*heads, heads, rows, keys)
+		}
+		last = b
+	}
+}
+
+func (j *Job) addBucket(first, heads, rows, keys int) {
+	j.buckets = append(j.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, j.width)})
+}
+
+// visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
+// that depend on the row, except for sliding windows.
+func (j *Job) visibleKeys(b int) int {
+	return max(1, min(j.Mask.Length(b, j.K.Length(b)), j.Mask.Window(), j.window.Len()))
+}
+
+// totalWork returns the number of FMAs of all buckets, or of those that take as
+// long. A float64 holds the product of any sizes that fit memory.
+func (j *Job) totalWork() float64 {
+	all := 0.0
+	for x := range j.buckets {
+		all += float64(j.buckets[x].heads) * j.headWork(&j.buckets[x])
+	}
+	return all
+}
+
+// headWork is totalWork for one KV head.
+func (j *Job) headWork(b *bucket) float64 { return b.pairs() * float64(j.d()+j.dv()) }
+
+// cut cuts a bucket into its share of the wanted number of tasks, or more.
+func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
+	head := j.headWork(b) * float64(wanted)
+	parts := head / total // that a KV head should have
+	share := min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
+	b.headsPerTask = 1
+	b.tasksPerHead = max(ints.CeilDiv(b.tiles, share), int(math.Ceil(min(parts, float64(b.tiles)))))
+	if b.tasksPerHead == 1 {
+		b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
+	}
+	b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
+	if threads > 1 && j.splits(b, parts, threads) {
+		j.split(b)
+	}
+}
+
+// splits tells whether the tiles of a bucket, of which a KV head should have so many
+// parts, are to be cut into key blocks. Skinny tiles cost next to nothing to cut, and
+// their calls are so short that it matters how late other threads begin, some 50 µs:
+// they are cut finer, even if there is a tile for every thread.
+func (j *Job) splits(b *bucket, parts float64, threads int) bool {
+	if j.isSkinny(b.rows) {
+		return 2*parts > float64(b.tiles)
+	}
+	even := len(j.buckets) == 1 && b.heads*b.tiles%threads == 0
+	return parts > float64(b.tiles) && !even
+}
+
+// largestTasksFirst orders buckets so that the last tasks, which other threads may
+// have to wait for, are small. Buckets of split tiles come before all others.
+func largestTasksFirst(a, b bucket) int {
+	return cmp.Or(-cmp.Compare(min(a.blocksPerTile, 1), min(b.blocksPerTile, 1)), -cmp.Compare(a.taskWork(), b.taskWork()))
+}
+
+// pairs is proportional to the work of a KV head: rows times keys.
+func (b *bucket) pairs() float64 { return float64(max(b.rows, leastRows)) * float64(b.keys) }
+
+// taskWork is proportional to the work of a task.
+func (b *bucket) taskWork() float64 {
+	return b.pairs() * float64(b.headsPerTask) / float64(b.tasksPerHead)
+}
+
+// tileWidth returns the number of lanes of a full tile.
+//
+// A tile wider than MainLanes is used if one such tile holds all rows, so that keys
+// and values are read once. A narrower one is used under a sliding window: a tile
+// computes the scores of all keys that any of its rows sees, which are as many more
+// than the window as it has queries.
+func (j *Job) tileWidth() int {
+	t := j.tier
+	width := t.MainLanes
+	if one := t.Tile(j.rows()).Lanes; j.rows() <= one {
+		width = max(width, one)
+	}
+	most := max(t.Tiles[0].Lanes, j.Mask.Window()/windowPerQuery*j.group)
+	for i := range t.Tiles {
+		if lanes := t.Tiles[i].Lanes; lanes <= most && lanes < width && (i+1 == len(t.Tiles) || t.Tiles[i+1].Lanes > most) {
+			width = lanes
+		}
+	}
+	return width
+}
+
+// bucketOf returns the bucket that task i belongs to.
+func (p *plan) bucketOf(i int) *bucket {
+	if len(p.buckets) == 1 {
+		return &p.buckets[0]
+	}
+	return &p.buckets[sort.Search(len(p.buckets), func(x int) bool { return p.buckets[x].task > i })-1]
+}
+
+// tilesOf returns the tiles of task i of a bucket that is not split: the KV head of
+// the first, its number there, and how many. Tasks of a KV head come in descending
+// order, as under a causal mask the last rows see most.
+func (b *bucket) tilesOf(i int) (head, first, n int) {
+	i -= b.task
+	if b.tasksPerHead == 1 {
+		i *= b.headsPerTask
+		return b.first + i, 0, min(b.headsPerTask, b.heads-i) * b.tiles
+	}
+	h, g := i/b.tasksPerHead, b.tasksPerHead-1-i%b.tasksPerHead
+	first = g * b.tiles / b.tasksPerHead
+	return b.first + h, first, (g+1)*b.tiles/b.tasksPerHead - first
+}

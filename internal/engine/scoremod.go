@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A scoreMod changes scores of the block at hand in place, between the product and
+// the softmax, and raises top to their maximum.
+//
+// To add a score modification: a field of Call, a scoreMod here, its place in
+// setScoreMods.
+type scoreMod func(t *tile, part mask.Span, top []float32)
+
+// scoreMods are the score modifications of a call, in the contract's order.
+type scoreMods struct {
+	list   [maxMods]scoreMod
+	n      int
+	capped int // the first so many lead to ScoresCapped
+}
+
+// ScoreMod, Softcap, ALiBi, Bias and the bool masks.
+const maxMods = 4 + mask.MaxBools
+
+// modKeys is the number of keys whose scores are computed and modified before the
+// next ones, so that they stay in L1 or near it. Fewer keys would read biases in
+// pieces too short for the prefetcher.
+const modKeys = 128
+
+func (m *scoreMods) add(f scoreMod) {
+	m.list[m.n] = f
+	m.n++
+}
+
+// setScoreMods lists the modifications that the options ask for.
+func (j *Job) setScoreMods() {
+	m := &j.mods
+	if j.ScoreMod != nil {
+		m.add((*tile).callScoreMod)
+	}
+	if j.Softcap != 0 {
+		m.add((*tile).softcap)
+	}
+	m.capped = m.n
+	if j.ALiBi != nil {
+		m.add((*tile).alibi)
+	}
+	if j.biased {
+		m.add((*tile).addBias)
+	}
+	for x := range j.Mask.NBools {
+		m.add(boolMods[x])
+	}
+}
+
+// modify applies all score modifications. Only the last one's maximum counts.
+func (t *tile) modify(part mask.Span, top []float32) {
+	m := &t.job.mods
+	for x, f := range m.list[:m.n] {
+		if x+1 < m.n {
+			f(t, part, t.ignored())
+		} else {
+			f(t, part, top)
+		}
+	}
+}
+
+func (t *tile) softcap(part mask.Span, top []float32) {
+	limit := float64(t.job.Softcap) * math.Log2E
+	t.kern.Softcap(t.scoresFrom(part), t.kern.Lanes, part.Len(), float32(limit), float32(1/limit), top)
+}
+
+// alibi adds slope times distance. Positions of queries and keys are counted from the
+// tile's first block on: only their distance matters.
+func (t *tile) alibi(part mask.Span, top []float32) {
+	lanes := t.kern.Lanes
+	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
+	start := position.Of(t.job.QueryStart, t.head.batch) - t.start
+	t.eachLane(func(lane, head, query int) {
+		slopes[lane] = log2Units(t.job.ALiBi[head])
+		positions[lane] = int32(start + query)
+	})
+	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)
+}
+
+// addBias adds a row of the bias to every lane.
+func (t *tile) addBias(part mask.Span, top []float32) {
+	bias, key := &t.job.Bias, part.Lo-t.phase
+	off := t.scratch.off[:t.kern.Lanes]
+	t.eachLane(func(lane, head, query int) {
+		off[lane] = bias.At(t.head.batch, head, query) + key
+	})
+	rows := bias.F32()
+	if bias.DType() != view.Float32 {
+		rows = t.widenBias(off, part.Len())
+	}
+	t.kern.Bias(t.scoresFrom(part), t.kern.Lanes, part.Len(), rows, off, top)
+}
+
+// widenBias widens n elements of the bias for every lane, from off on, and sets off
+// to where they are in the result. Lanes that share a row of the bias are
+// neighbours.
+func (t *tile) widenBias(off []int, n int) []float32 {
+	biases := t.scratch.biases[:]
+	last, to := -1, -modKeys
+	for lane, at := range off {
+		if at != last {
+			last, to = at, to+modKeys
+			widenHalves(t.job.tier, biases[to:], &t.job.Bias, at, 1, n)
+		}
+		off[lane] = to
+	}
+	return biases
+}
+
+// boolMods are the modifications of the mask's bool views.
+var boolMods = [mask.MaxBools]scoreMod{
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Mask.Bools[0], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Mask.Bools[1], part, top) },
+}
+
+func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
+	key := part.Lo - t.phase
+	off := t.scratch.off[:t.kern.Lanes]
+	t.eachLane(func(lane, head, query int) {
+		off[lane] = v.Grid.At(t.head.batch, head, query) + key
+	})
+	t.kern.MaskBool(t.scoresFrom(part), t.kern.Lanes, part.Len(), v.Data, off, v.Hidden, top)
+}

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// prepare does what must precede score, so that the scores of several tiles follow
+// one another: the packed panel, the maximum before the first key.
+func (t *tile) prepare() {
+	if !t.packed {
+		t.pack()
+	}
+	copy(t.blockTop(), negInfs[:])
+	b := &t.block
+	if b.keys.Len() < ukernel.SkinnyKeys && t.job.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys {
+		b.plain = t.job.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, b.keys.Len())
+	}
+}
+
+// isOneProduct tells whether scores are products with the keys as they lie in
+// memory, and nothing else.
+func (j *Job) isOneProduct() bool {
+	return j.K.DType() == view.Float32 && !j.K.IsPaged() && j.mods.n == 0 && !j.Mask.Sparse.IsSet() && j.additive == nil
+}
+
+// score computes S of the block at hand and its maximum per lane.
+func (t *tile) score() {
+	b, lanes := &t.block, t.kern.Lanes
+	switch {
+	case b.plain != nil: // so few instructions that the next tile's chains begin before these end
+		t.kern.GemmMax(b.scores, lanes, b.plain, t.job.K.Stride(2), 1, t.q, lanes, b.keys.Len(), t.job.d(), t.blockTop())
+		b.plain = nil // the caller's memory
+	case t.job.Mask.Sparse.IsSet():
+		t.scoreSparse(t.blockTop())
+	default:
+		t.scoreSpan(b.keys, t.blockTop())
+	}
+}
+
+// scoreSpan computes part of S. Keys that all rows see need no mask; those before and
+// after them do.
+func (t *tile) scoreSpan(part mask.Span, top []float32) {
+	open := t.visibleToAll.And(part)
+	if open == part {
+		t.scoreOpen(part, top)
+		return
+	}
+	if open.Lo == open.Hi {
+		open = mask.Span{Lo: part.Hi, Hi: part.Hi}
+	}
+	t.scoreEdge(mask.Span{Lo: part.Lo, Hi: open.Lo}, top)
+	t.scoreOpen(open, top)
+	t.scoreEdge(mask.Span{Lo: open.Hi, Hi: part.Hi}, top)
+}
+
+// scoreOpen computes the scores of keys that all rows see.
+func (t *tile) scoreOpen(part mask.Span, top []float32) {
+	if t.job.mods.n == 0 {
+		t.products(part, top)
+		return
+	}
+	for part.Lo < part.Hi {
+		piece := mask.Span{Lo: part.Lo, Hi: min(part.Lo+modKeys, part.Hi)}
+		t.products(piece, nil)
+		t.modify(piece, top)
+		part.Lo = piece.Hi
+	}
+}
+
+// scoreEdge computes the scores of keys that some rows do not see.
+func (t *tile) scoreEdge(part mask.Span, top []float32) {
+	if part.Lo == part.Hi {
+		return
+	}
+	lo, hi := t.laneSpans()
+	t.scoreMasked(part, lo, hi, top)
+}
+
+// scoreMasked computes the scores of keys of which every lane sees those from lo to
+// hi, counted from the start of the block.
+func (t *tile) scoreMasked(part mask.Span, lo, hi []int32, top []float32) {
+	if t.job.mods.n == 0 {
+		t.products(part, nil)
+	} else {
+		t.scoreOpen(part, t.ignored())
+	}
+	t.kern.MaskSpan(t.scoresFrom(part), t.kern.Lanes, part.Lo-t.block.lo, part.Len(), lo, hi, top)
+}
+
+// products computes the products of the queries and part of the block's keys, or
+// their additive scores. A nil top leaves the maximum to what follows.
+func (t *tile) products(part mask.Span, top []float32) {
+	if t.job.additive != nil {
+		t.additiveScores(part, top)
+		return
+	}
+	if t.skinny && part.Len() >= ukernel.SkinnyKeys {
+		t.skinnyProducts(part, top)
+		return
+	}
+	lanes, d := t.kern.Lanes, t.job.d()
+	for part.Lo < part.Hi {
+		s := t.scoresFrom(part)
+		k, rs, n := t.scratch.keys.get(t.job.tier, &t.job.K, t.head, part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d))
+		if top == nil {
+			t.kern.Gemm(s, lanes, k, rs, 1, t.q, lanes, n, d, false)
+		} else {
+			t.kern.GemmMax(s, lanes, k, rs, 1, t.q, lanes, n, d, top)
+		}
+		part.Lo += n
+	}
+}
+
+// scoresFrom returns S of the block at hand from the first key of part on.
+func (t *tile) scoresFrom(part mask.Span) []float32 {
+	return t.block.scores[(part.Lo-t.block.keys.Lo)*t.kern.Lanes:]
+}

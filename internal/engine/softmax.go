@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// softmax turns the scores of the block at hand into weights and merges its
+// statistics.
+func (t *tile) softmax() {
+	n := t.block.keys.Len()
+	if n == 0 {
+		return
+	}
+	max, sum := t.max, t.sum
+	if t.started {
+		max, sum = t.blockMax, t.blockSum
+	}
+	t.exponentiate(n, max, sum)
+	if t.job.Dropout.Rate != 0 {
+		t.drop()
+	}
+	if t.started {
+		t.kern.MergeStats(t.max, t.sum, t.blockMax, t.blockSum, t.alpha, t.beta)
+	}
+}
+
+// exponentiate turns n rows of scores into weights. Of a skinny tile with at most 4 rows,
+// only the first 4 lanes are computed; the rest of the weights and sums is garbage.
+func (t *tile) exponentiate(n int, max, sum []float32) {
+	if t.skinny && t.n <= ukernel.SkinnyLanes {
+		t.job.tier.Skinny.Softmax(t.block.scores, t.kern.Lanes, n, max[:ukernel.SkinnyLanes], sum[:ukernel.SkinnyLanes])
+		return
+	}
+	t.kern.Softmax(t.block.scores, t.kern.Lanes, n, max, sum)
+}
+
+// drop drops weights of the block at hand.
+func (t *tile) drop() {
+	j, lanes := t.job, t.kern.Lanes
+	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
+	start := position.Of(j.QueryStart, t.head.batch)
+	t.eachLane(func(lane, head, query int) {
+		heads[lane] = uint32(head)
+		positions[lane] = uint32(start + query)
+	})
+	t.kern.Dropout(t.block.scores, lanes, t.start+t.block.keys.Lo, t.block.keys.Len(), j.philox[:],
+		j.Dropout.sequence(t.head.batch), heads, positions, j.Dropout.threshold(), j.Dropout.scale())
+}
+
+// sequence returns the number that stands for batch row b in the generator.
+func (d *Dropout) sequence(b int) uint32 {
+	if len(d.Sequences) > 0 {
+		return d.Sequences[b]
+	}
+	return uint32(b)
+}
+
+// threshold returns the least random word with which a weight is kept.
+func (d *Dropout) threshold() uint32 { return uint32(math.RoundToEven(float64(d.Rate) * (1 << 32))) }
+
+// scale returns the factor of the weights that are kept.
+func (d *Dropout) scale() float32 { return float32(1 / (1 - float64(d.Rate))) }

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A tile is a query tile: rows of one KV head, one per lane, with everything that is
+// kept of them from block to block.
+type tile struct {
+	job     *Job
+	scratch *scratch // of the worker that works on the tile
+	kern    *ukernel.TileKernels
+
+	head      kvHead
+	row, n    int // first row within the KV head, number of rows ≤ lanes
+	query     int // query of the first row
+	groupHead int // query head of the first row, within its group
+
+	q []float32 // packed panel Q̂ᵀ [D][lanes]
+	o []float32 // Oᵀ [Dv][lanes], or O [n][Dv] if the tile is skinny
+
+	// Statistics of all blocks so far and of the block at hand, and the factors that
+	// merge them; one element per lane.
+	max, sum, blockMax, blockSum, alpha, beta []float32
+	stats                                     []float32 // their memory
+
+	// Key j of the call has number phase + j within the tile, so that number 0 begins a
+	// block of the contract. start is the position of number 0.
+	phase, start int
+
+	rowSpans     []mask.Span // keys that each row sees; unused if all see the same
+	visible      mask.Span   // keys that any row sees
+	visibleToAll mask.Span   // keys that all rows see
+
+	skinny  bool // see skinny.go
+	packed  bool // q is filled in
+	started bool // a block has been merged
+	exact   bool // hidden values may not even be multiplied by 0, see nanpath.go
+
+	block block
+}
+
+// A block is the key block at hand of a tile.
+type block struct {
+	lo     int       // its first key, within the tile
+	keys   mask.Span // its keys that any row sees
+	scores []float32 // S of keys, later their weights
+	plain  []float32 // memory of keys until S is computed, if that is one product; see prepare
+}
+
+// fit makes the tile large enough for rows of j, for tiles of so many lanes.
+func (t *tile) fit(j *Job, width int) {
+	t.job = j
+	if n := width * max(j.d(), len(j.additive)); len(t.q) < n {
+		t.q = rows.Aligned(n)
+	}
+	if len(t.o) < width*j.dv() {
+		t.o = rows.Aligned(width * j.dv())
+	}
+	if len(t.rowSpans) < width {
+		t.rowSpans = make([]mask.Span, width)
+		t.stats = rows.Aligned(6 * width)
+	}
+}
+
+// begin makes t the tile of up to width rows of h, from row on, that has seen the
+// keys of earlier calls only.
+func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
+	t.beginBlock(s, h, row, width, skinny)
+	if t.job.Partial.Resume {
+		t.resume()
+	}
+}
+
+// beginBlock is begin for a tile that has seen no key.
+func (t *tile) beginBlock(s *scratch, h kvHead, row, width int, skinny bool) {
+	j := t.job
+	t.scratch, t.skinny = s, skinny
+	t.head, t.row, t.n = h, row, min(width, j.rowsOf(h.batch)-row)
+	t.query, t.groupHead = row, 0
+	if j.group > 1 {
+		t.query, t.groupHead = row/j.group, row%j.group
+	}
+	t.use(j.tier.Tile(t.n))
+	t.findVisible()
+}
+
+// use makes t a tile of kern's width that has seen no key.
+func (t *tile) use(kern *ukernel.TileKernels) {
+	t.kern, t.packed, t.started, t.exact = kern, false, false, false
+	if n := kern.Lanes; len(t.max) != n {
+		s := t.stats
+		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
+		t.blockSum, t.alpha, t.beta = s[3*n:4*n], s[4*n:5*n], s[5*n:6*n]
+	}
+}
+
+// findVisible computes which keys the rows see.
+func (t *tile) findVisible() {
+	j := t.job
+	start := position.Of(j.KeyStart, t.head.batch)
+	t.phase = start % BlockKeys
+	t.start = start - t.phase
+	if !j.Mask.PerRow {
+		t.visible = t.visibleTo(0)
+		t.visibleToAll = t.visible
+		return
+	}
+	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
+	i, g := t.query, t.groupHead
+	s := t.visibleTo(i)
+	for lane := range t.n {
+		t.rowSpans[lane] = s
+		t.visibleToAll = t.visibleToAll.And(s)
+		t.visible = t.visible.Union(s)
+		if g++; g == j.group && lane+1 < t.n {
+			i, g = i+1, 0
+			s = t.visibleTo(i)
+		}
+	}
+}
+
+// visibleTo returns the keys that query i of the tile's batch row may see, as
+// numbers within the tile.
+func (t *tile) visibleTo(i int) mask.Span {
+	j, b := t.job, t.head.batch
+	s := mask.Span{Lo: 0, Hi: j.K.Length(b)}
+	if j.Mask.IsSet {
+		start := position.Of(j.KeyStart, b)
+		s = j.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.QueryStart, b) - start})
+	}
+	if j.biased {
+		s = s.And(mask.Span{Lo: 0, Hi: j.Bias.Dim(3)})
+	}
+	if s.Lo < s.Hi {
+		s.Lo, s.Hi = s.Lo+t.phase, s.Hi+t.phase
+	}
+	return s.And(j.window)
+}
+
+// laneSpans returns, for every lane, which keys its row sees of the block at hand,
+// counted from its first key.
+func (t *tile) laneSpans() (lo, hi []int32) {
+	lanes := t.kern.Lanes
+	lo, hi = t.scratch.lo[:lanes], t.scratch.hi[:lanes]
+	for lane := range lanes {
+		s := t.rowSpans[min(lane, t.n-1)]
+		lo[lane] = int32(clampBlock(s.Lo - t.block.lo))
+		hi[lane] = int32(clampBlock(s.Hi - t.block.lo))
+	}
+	return lo, hi
+}
+
+func clampBlock(x int) int { return min(max(x, 0), BlockKeys) }
+
+// eachLane calls f with the query head and the query of every lane. The lanes after
+// the last row repeat it.
+func (t *tile) eachLane(f func(lane, head, query int)) {
+	group := t.job.group
+	i, g, first := t.query, t.groupHead, t.head.head*group
+	for lane := range t.kern.Lanes {
+		f(lane, first+g, i)
+		if lane+1 >= t.n {
+			continue
+		}
+		if g++; g == group {
+			i, g = i+1, 0
+		}
+	}
+}
+
+// blockTop returns the memory of the maximum of the block at hand. The maximum of
+// the first block is that of all.
+func (t *tile) blockTop() []float32 {
+	if t.started {
+		return t.blockMax
+	}
+	return t.max
+}
+
+// ignored returns memory for a maximum that is not needed.
+func (t *tile) ignored() []float32 { return t.scratch.ignored[:t.kern.Lanes] }
+
+// negInfs is the maximum of the widest tile before its first key; ones are the sums
+// of rows that are not to be divided.
+var negInfs, ones = constant(negInf), constant(1)
+
+func constant(x float32) (s [ukernel.MaxLanes]float32) {
+	fill(s[:], x)
+	return s
+}

@@ -1,0 +1,112 @@
+// Package mask computes which keys a query sees.
+//
+// A [Mask] is what the caller asks for: an intersection of span rules, bool views
+// and at most one block-sparse bitmap. Check compares it with the shape of a call.
+// Resolve turns it into a [Visibility], which the engine asks.
+//
+// The public type kernel.Mask is defined as a [Mask], which therefore has no
+// exported field.
+package mask
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A Mask holds a bounded number of parts, so that it is a plain value.
+const (
+	MaxRules = 6
+	MaxBools = 2
+)
+
+// Mask is an intersection of masks. The zero Mask hides nothing.
+type Mask struct {
+	rules  [MaxRules]Rule
+	n      int
+	bools  [MaxBools]BoolView
+	nBools int
+	sparse BlockSparse
+	flaw   *check.Failure // of a constructor or And, reported by Check
+}
+
+// OfRule returns the mask of one rule. A flaw is reported by the call that uses it.
+func OfRule(r Rule, flaw *check.Failure) Mask {
+	m := Mask{n: 1, flaw: flaw}
+	m.rules[0] = r
+	return m
+}
+
+// OfBools returns the mask of one bool view.
+func OfBools(v BoolView) Mask {
+	m := Mask{nBools: 1}
+	m.bools[0] = v
+	return m
+}
+
+// OfBlocks returns the mask of one bitmap of blocks.
+func OfBlocks(s BlockSparse) Mask {
+	s.set = true
+	return Mask{sparse: s}
+}
+
+// And returns the mask that hides what m or n hides. Too many parts are a flaw.
+func (m Mask) And(n *Mask) Mask {
+	if m.flaw == nil {
+		m.flaw = n.flaw
+	}
+	for _, r := range n.rules[:n.n] {
+		if m.n == MaxRules {
+			return m.tooMany(MaxRules, "masks made of spans")
+		}
+		m.rules[m.n] = r
+		m.n++
+	}
+	for _, v := range n.bools[:n.nBools] {
+		if m.nBools == MaxBools {
+			return m.tooMany(MaxBools, "bool masks")
+		}
+		m.bools[m.nBools] = v
+		m.nBools++
+	}
+	if n.sparse.set {
+		if m.sparse.set {
+			return m.tooMany(1, "block-sparse masks")
+		}
+		m.sparse = n.sparse
+	}
+	return m
+}
+
+func (m Mask) tooMany(limit int, what string) Mask {
+	m.flaw = &check.Failure{Arg: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
+	return m
+}
+
+// IsSet tells whether the mask may hide a key.
+func (m *Mask) IsSet() bool { return m.n > 0 || m.nBools > 0 || m.sparse.set }
+
+// Arg is the argument that failures of masks name.
+const Arg = "Options.Mask"
+
+// Check reports a mask that does not fit scores of shape c.
+func (m *Mask) Check(c *view.Scores) *check.Failure {
+	if m.flaw != nil {
+		return m.flaw
+	}
+	for x := range m.rules[:m.n] {
+		if r := &m.rules[x]; r.Kind.Check != nil {
+			if f := r.Kind.Check(*r, *c); f != nil {
+				return f
+			}
+		}
+	}
+	for x := range m.bools[:m.nBools] {
+		v := &m.bools[x]
+		if _, f := v.Grid.Broadcast(Arg, len(v.Data), c); f != nil {
+			return f
+		}
+	}
+	return m.sparse.check(c)
+}

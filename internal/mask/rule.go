@@ -1,0 +1,47 @@
+package mask
+
+import (
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A Rule lets every query see one span of keys. Intersections of rules cost nothing
+// where a block of keys is hidden from, or visible to, all queries of a tile.
+//
+// A new span mask is a Kind and a constructor in package kernel, in one file.
+type Rule struct {
+	Kind *Kind
+
+	// Parameters, as the kind uses them.
+	Left, Right      int
+	Ints             []int
+	QueryIDs, KeyIDs []int32
+}
+
+// A Kind is what all rules of one kind have in common. Fields that are nil mean what
+// their comment says.
+type Kind struct {
+	// Span returns the keys that q sees. It need not be clipped to the keys that exist.
+	Span func(r *Rule, q Query) Span
+
+	// Check reports a rule that does not fit a call. nil: all fit.
+	Check func(r Rule, c view.Scores) *check.Failure
+
+	// Length returns the number of keys of batch row b, if that is all the rule
+	// limits. nil: the rule depends on the query.
+	Length func(r *Rule, b int) int
+
+	// Window returns how many keys before and after its own position a query sees at
+	// most, -1 for no limit. nil: there is no limit.
+	Window func(r *Rule) (left, right int)
+}
+
+// A Query is a query of a call as rules see it.
+type Query struct {
+	Batch, Index int // batch row, number of the query in it
+	Keys         int // number of keys of the batch row
+	KeyStart     int // position of its first key
+	Diagonal     int // number of the key, which need not exist, at the query's position
+
+	Lq, Lk int // queries and keys of the longest batch row
+}

@@ -1,0 +1,10 @@
+// Package parallel runs the tasks of a call on several goroutines.
+//
+//   - A [Group] hands out the tasks of one call to the caller and to workers of the pool.
+//   - The pool is shared by all groups. Its workers spin for a short time after a job, so
+//     that the next one starts at once, and then park.
+//   - [Threads] is the heuristic for the number of threads that a call is worth.
+//   - A [FreeList] recycles scratch memory, so that a warm call allocates nothing.
+//
+// Which goroutine does which task is up to the scheduler. Results must not depend on it.
+package parallel

@@ -1,0 +1,148 @@
+package parallel
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// A Group runs the tasks of one call at a time, on the caller and on workers of the pool.
+// They take the tasks one by one, each with scratch memory W of its own. A Group is
+// meant to be recycled together with the call that it is part of: once warm, it allocates
+// nothing. If a task panics, the Group must not be used again.
+type Group[W any] struct {
+	scratch *FreeList[W]
+	fit     func(w *W)
+	do      func(w *W, task int)
+
+	tasks     int
+	scratches []*W      // one for each thread
+	workers   []*worker // that the job was submitted to
+
+	remaining atomic.Int64 // tasks that nobody has taken; 0 or less while no call runs
+	joined    atomic.Int64 // goroutines that have taken a task
+	active    atomic.Int64 // goroutines inside work
+
+	job  job         // for workers of the pool
+	task func(i int) // for a parallel-for
+}
+
+// Init sets up a new Group, once.
+//
+//   - scratch recycles scratch memory.
+//   - fit prepares scratch memory for the current call. Run calls it once for each thread,
+//     before any task starts: which goroutines get to work is up to the scheduler, and
+//     what a call allocates must not depend on that.
+//   - do does one task. It is called concurrently, each time with a w that no other
+//     goroutine uses at that moment.
+func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task int)) {
+	g.scratch, g.fit, g.do = scratch, fit, do
+	// The closures are built once: one per call would be an allocation per call.
+	g.job.do = g.work
+	g.task = func(int) { g.work() }
+}
+
+// Run does the tasks 0 to tasks-1 and returns when all are done. The goroutines are
+//
+//   - the caller and threads-1 workers of the pool, if parallelFor is nil, or
+//   - those of parallelFor, which is called once, with n = threads. It should call task(i)
+//     for all i < n, concurrently, and return when these calls have returned. The caller
+//     then does what tasks are left.
+//
+// Nothing is lost if parallelFor skips calls or returns early. If it calls task too often,
+// or after Run has returned, the call does nothing, or does tasks of the call that is
+// running then, with scratch memory of its own.
+func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i int))) {
+	g.tasks = tasks
+	for range threads {
+		w := g.scratch.Get()
+		g.fit(w)
+		g.scratches = append(g.scratches, w)
+	}
+	if threads == 1 && parallelFor == nil {
+		for i := range tasks {
+			g.do(g.scratches[0], i)
+		}
+	} else {
+		g.share(threads, parallelFor)
+	}
+	for _, w := range g.scratches {
+		g.scratch.Put(w)
+	}
+	clear(g.scratches)
+	g.scratches = g.scratches[:0]
+}
+
+// share runs the tasks on several goroutines.
+func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int))) {
+	g.joined.Store(0)
+	g.remaining.Store(int64(g.tasks)) // last: from here on goroutines take tasks
+	if parallelFor == nil {
+		g.submit(threads - 1)
+	} else {
+		parallelFor(threads, g.task)
+	}
+	g.work()
+	g.cancel()
+	g.wait()
+}
+
+// work takes and does tasks until none remains.
+//
+// It may be called at any time: a program can keep the task of its parallel-for, against
+// the rules, and call it when Run has returned or runs again. So it may read the fields
+// that are not atomic only after it has taken a task, because Run does not return before
+// that task is done.
+func (g *Group[W]) work() {
+	g.active.Add(1)
+	if n := g.remaining.Add(-1); n >= 0 {
+		w := g.scratchOf(int(g.joined.Add(1)) - 1)
+		for ; n >= 0; n = g.remaining.Add(-1) {
+			g.do(w, g.tasks-1-int(n))
+		}
+	}
+	g.active.Add(-1)
+}
+
+// scratchOf returns the scratch memory of the n-th goroutine that has joined. There are
+// more goroutines than threads only if a parallel-for calls its task too often.
+func (g *Group[W]) scratchOf(n int) *W {
+	if n < len(g.scratches) {
+		return g.scratches[n]
+	}
+	w := g.scratch.New()
+	g.fit(w)
+	return w
+}
+
+// submit submits the job to n workers.
+func (g *Group[W]) submit(n int) {
+	for range n {
+		g.workers = append(g.workers, submit(&g.job))
+	}
+}
+
+// cancel cancels the job of the workers that have not started it: no task remains.
+func (g *Group[W]) cancel() {
+	for _, w := range g.workers {
+		w.cancel(&g.job)
+	}
+	g.workers = g.workers[:0]
+}
+
+// wait waits until the tasks that others have taken are done. It spins for spinTime
+// before it blocks.
+func (g *Group[W]) wait() {
+	for begin := time.Now(); !g.done(); {
+		if time.Since(begin) > spinTime {
+			g.job.ended.Wait()
+		}
+		runtime.Gosched()
+	}
+}
+
+// done reports, once no task remains to be taken, whether all tasks are done:
+//
+//	active = 0        no goroutine does a task or is about to take one, and
+//	job.pending = 0   no worker has the job and has yet to enter work.
+func (g *Group[W]) done() bool { return g.active.Load() == 0 && g.job.pending.Load() == 0 }

@@ -1,0 +1,151 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+)
+
+// WantFloat names the tensors that IsFloat accepts.
+const WantFloat = "float32, float16 or bfloat16, not paged, and ragged only as q is"
+
+// IsFloat tells whether the tensor can be a query or an output: float32, float16 or
+// bfloat16, and not paged.
+func (t *Tensor) IsFloat() bool { return t.dtype != Int8 && t.scales == nil && !t.IsPaged() }
+
+// IsPlain tells whether the tensor is IsFloat and not ragged.
+func (t *Tensor) IsPlain() bool { return t.IsFloat() && !t.IsRagged() }
+
+// Describe returns the tensor's shape, strides and slice length, and its type if
+// that is not float32.
+func (t *Tensor) Describe() string {
+	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.grid.Shape, t.grid.Stride, t.Len())
+	if t.IsPaged() {
+		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
+	}
+	if t.IsRagged() {
+		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
+	}
+	if t.dtype != Float32 {
+		text = t.dtype.String() + " " + text
+	}
+	return text
+}
+
+// failure reports the tensor as argument arg.
+func (t *Tensor) failure(arg, want string) *check.Failure {
+	return &check.Failure{Arg: arg, Got: t.Describe(), Want: want}
+}
+
+// Check reports a tensor that is not valid by itself: one whose slice is too short,
+// with a page table that does not fit, and so on.
+func (t *Tensor) Check(arg string) *check.Failure {
+	g := &t.grid
+	if t.IsPaged() || t.IsRagged() {
+		all := t.storage()
+		g = &all
+	}
+	if want := g.flaw(t.Len()); want != "" {
+		return t.failure(arg, want)
+	}
+	if t.IsPaged() {
+		if f := t.checkPages(arg); f != nil {
+			return f
+		}
+	}
+	if t.IsRagged() {
+		if f := t.checkRagged(arg); f != nil {
+			return f
+		}
+	}
+	switch {
+	case t.dtype == Int8 && t.scales == nil:
+		return t.failure(arg, "scales with it, by Tensor.Scaled")
+	case t.dtype == Int8:
+		return t.checkScales(arg)
+	case t.scales != nil:
+		return t.failure(arg, "int8, as it has scales")
+	}
+	return nil
+}
+
+// CheckPlain reports a tensor that is not valid by itself or not IsPlain.
+func (t *Tensor) CheckPlain(arg string) *check.Failure {
+	if f := t.Check(arg); f != nil {
+		return f
+	}
+	if !t.IsPlain() {
+		return t.failure(arg, "float32, float16 or bfloat16, neither paged nor ragged")
+	}
+	return nil
+}
+
+// checkScales reports scales that do not fit the elements.
+func (t *Tensor) checkScales(arg string) *check.Failure {
+	s, d := t.scales, t.grid.Shape[3]
+	wrong := func(want string) *check.Failure { return s.failure("the scales of "+arg, want) }
+	if s.dtype != Float32 {
+		return wrong("float32")
+	}
+	if s.IsPaged() {
+		return wrong("a tensor that is not paged, but of all pages")
+	}
+	if s.IsRagged() {
+		return wrong("a tensor that is not ragged, but of all rows")
+	}
+	if want := s.grid.flaw(s.Len()); want != "" {
+		return wrong(want)
+	}
+	if e := t.storage().Shape; s.grid.Shape[0] != e[0] || s.grid.Shape[1] != e[1] || s.grid.Shape[2] < e[2] {
+		return wrong(fmt.Sprintf("batch %d, %d heads and at least length %d as the elements have it", e[0], e[1], e[2]))
+	}
+	if d%s.grid.Shape[3] != 0 {
+		return wrong(fmt.Sprintf("a number of groups that divides the head size %d", d))
+	}
+	return nil
+}
+
+// CheckDistinct reports a tensor two of whose elements may share an address.
+func (t *Tensor) CheckDistinct(arg string) *check.Failure {
+	if g := t.storage(); !g.nests() {
+		return t.failure(arg, "strides that nest, so that no two elements overlap")
+	}
+	return nil
+}
+
+// CheckWritable reports a tensor, valid by itself, that cannot be an output.
+func (t *Tensor) CheckWritable(arg string) *check.Failure {
+	if !t.IsFloat() {
+		return t.failure(arg, WantFloat)
+	}
+	return t.CheckDistinct(arg)
+}
+
+// CheckOutput reports a tensor that is not valid by itself, is not plain, cannot be
+// an output, or shares memory with an input.
+func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) *check.Failure {
+	if f := t.CheckPlain(arg); f != nil {
+		return f
+	}
+	if f := t.CheckDistinct(arg); f != nil {
+		return f
+	}
+	for _, in := range inputs {
+		if t.Memory().OverlapsTensor(in) {
+			return &check.Failure{Arg: arg, Got: "memory that overlaps an input", Want: "a range of memory of its own"}
+		}
+	}
+	return nil
+}
+
+// Layout returns the shape and strides, and how the rows lie.
+func (t *Tensor) Layout() string {
+	text := fmt.Sprintf("[B H L D] = %v with strides %v", t.grid.Shape, t.grid.Stride)
+	if t.IsPaged() {
+		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
+	}
+	if t.IsRagged() {
+		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
+	}
+	return text
+}

@@ -1,0 +1,37 @@
+package view
+
+import "unsafe"
+
+// Memory is a range of addresses [lo, hi).
+type Memory struct{ lo, hi uintptr }
+
+// MemoryOf returns the memory of the elements of s.
+func MemoryOf[E any](s []E) Memory {
+	return MemoryAt(unsafe.Pointer(unsafe.SliceData(s)), len(s)*int(unsafe.Sizeof(*new(E))))
+}
+
+// MemoryAt returns the memory of n bytes at p.
+func MemoryAt(p unsafe.Pointer, n int) Memory { return Memory{uintptr(p), uintptr(p) + uintptr(n)} }
+
+// Memory returns the range from the tensor's first element to its last, as far as
+// it lies in its slice.
+func (t *Tensor) Memory() Memory {
+	if t.Len() == 0 {
+		return Memory{}
+	}
+	all := t.storage()
+	n := min(max(all.extent(), 0), t.Len())
+	if t.dtype == Float32 {
+		return MemoryOf(t.f32[:n])
+	}
+	return MemoryAt(t.other.data, n*t.dtype.Size())
+}
+
+// Overlaps tells whether two ranges share an address.
+func (m Memory) Overlaps(n Memory) bool { return max(m.lo, n.lo) < min(m.hi, n.hi) }
+
+// OverlapsTensor tells whether the range shares an address with a tensor or its
+// scales.
+func (m Memory) OverlapsTensor(t *Tensor) bool {
+	return m.Overlaps(t.Memory()) || t.scales != nil && m.Overlaps(t.scales.Memory())
+}

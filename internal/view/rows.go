@@ -1,0 +1,195 @@
+package view
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
+)
+
+// PageTable lists the pages of every batch row. See kernel.PageTable.
+type PageTable struct {
+	Pages   [][]int32
+	Lengths []int
+}
+
+// rows says where the rows of a tensor lie that is paged or ragged. In a paged one,
+// the first and the third stride of the grid are those of pages and of rows within
+// a page.
+type rows struct {
+	table  *PageTable // nil if the tensor is not paged
+	starts *int       // the first start of a ragged tensor, nil if it is not ragged
+	count  int32      // number of pages, or of starts
+	size   int32      // rows of a page, or of the ragged tensor; clamped
+}
+
+var (
+	noPages  PageTable
+	noStarts int
+)
+
+// Paged returns the view of t's pages, [pages, H, page size, D], as the rows of
+// table.
+func (t Tensor) Paged(table *PageTable) Tensor {
+	if table == nil {
+		table = &noPages
+	}
+	s := &t.grid.Shape
+	t.rows = rows{table: table, count: ints.Clamp32(s[0]), size: ints.Clamp32(s[2])}
+	s[0], s[2] = len(table.Lengths), 0
+	for _, n := range table.Lengths {
+		s[2] = max(s[2], n)
+	}
+	return t
+}
+
+// Ragged returns the view of t, [1, H, rows, D], whose batch row b is rows starts[b]
+// up to starts[b+1].
+func (t Tensor) Ragged(starts []int) Tensor {
+	s := &t.grid.Shape
+	size := s[2]
+	if s[0] != 1 || t.IsPaged() || t.IsRagged() {
+		size = -1 // reported by checkRagged
+	}
+	t.rows = rows{count: ints.Clamp32(len(starts)), size: ints.Clamp32(size), starts: &noStarts}
+	if len(starts) > 0 {
+		t.rows.starts = unsafe.SliceData(starts)
+	}
+	s[0], s[2] = max(len(starts)-1, 0), 0
+	for b := 1; b < len(starts); b++ {
+		s[2] = max(s[2], starts[b]-starts[b-1])
+	}
+	return t
+}
+
+// IsPaged tells whether the rows lie in pages.
+func (t *Tensor) IsPaged() bool { return t.rows.table != nil }
+
+// IsRagged tells whether the batch rows are parts of one tensor of all rows.
+func (t *Tensor) IsRagged() bool { return t.rows.starts != nil }
+
+// Pages returns the pages of batch row b of a paged tensor, and the page size.
+func (t *Tensor) Pages(b int) (pages []int32, size int) {
+	return t.rows.table.Pages[b], int(t.rows.size)
+}
+
+// start returns the first row of batch row b of a ragged tensor. The last row of b
+// is the one before start(b+1).
+func (t *Tensor) start(b int) int { return unsafe.Slice(t.rows.starts, t.rows.count)[b] }
+
+// Length returns the number of rows of batch row b.
+func (t *Tensor) Length(b int) int {
+	switch {
+	case t.IsPaged():
+		return t.rows.table.Lengths[b]
+	case t.IsRagged():
+		return t.start(b+1) - t.start(b)
+	}
+	return t.grid.Shape[2]
+}
+
+// Locate returns the first and the third grid index of row l of batch row b: a page
+// and a row of it if the tensor is paged.
+func (t *Tensor) Locate(b, l int) (page, row int) {
+	switch {
+	case t.IsPaged():
+		n := int(t.rows.size)
+		return int(t.rows.table.Pages[b][l/n]), l % n
+	case t.IsRagged():
+		return 0, t.start(b) + l
+	}
+	return b, l
+}
+
+// Run returns how many of n ≥ 1 rows from row l on lie at equal distances: all, or
+// those up to the end of a page.
+func (t *Tensor) Run(l, n int) int {
+	if t.rows.table == nil {
+		return n
+	}
+	return min(n, int(t.rows.size)-l%int(t.rows.size))
+}
+
+// storage returns the grid of all of the tensor's memory.
+func (t *Tensor) storage() Grid {
+	g := t.grid
+	switch {
+	case t.IsPaged():
+		g.Shape[0], g.Shape[2] = int(t.rows.count), int(t.rows.size)
+	case t.IsRagged():
+		g.Shape[0], g.Shape[2] = 1, max(int(t.rows.size), 0)
+	}
+	return g
+}
+
+// checkPages reports a paged tensor that does not fit its table.
+func (t *Tensor) checkPages(arg string) *check.Failure {
+	if t.rows.size < 1 {
+		return t.failure(arg, "a page size of at least 1")
+	}
+	wrong := func(got, want string) *check.Failure {
+		return &check.Failure{Arg: "the page table of " + arg, Got: got, Want: want}
+	}
+	pages, lengths, size := t.rows.table.Pages, t.rows.table.Lengths, int(t.rows.size)
+	if len(pages) != len(lengths) {
+		return wrong(fmt.Sprintf("%d lists of pages for %d lengths", len(pages), len(lengths)), "one for each")
+	}
+	for b, n := range lengths {
+		if n < 0 || n > t.grid.Shape[2] {
+			return wrong(fmt.Sprintf("length %d of batch row %d", n, b), fmt.Sprintf("0 to %d, the largest when the view was made", t.grid.Shape[2]))
+		}
+		need := n / size
+		if n%size != 0 {
+			need++
+		}
+		if len(pages[b]) < need {
+			return wrong(fmt.Sprintf("%d pages for batch row %d", len(pages[b]), b), fmt.Sprintf("at least %d, for its length %d in pages of %d", need, n, size))
+		}
+		for i, page := range pages[b][:need] {
+			if page < 0 || page >= t.rows.count {
+				return wrong(fmt.Sprintf("page %d, number %d of batch row %d", page, i, b), fmt.Sprintf("0 to %d", t.rows.count-1))
+			}
+		}
+	}
+	return nil
+}
+
+// checkRagged reports a ragged tensor with invalid starts.
+func (t *Tensor) checkRagged(arg string) *check.Failure {
+	wrong := func(got, want string) *check.Failure {
+		return &check.Failure{Arg: "the starts of " + arg, Got: got, Want: want}
+	}
+	switch {
+	case t.rows.size < 0:
+		return t.failure(arg, "one batch row of all rows, neither paged nor ragged, to make it ragged")
+	case t.rows.count == 0:
+		return wrong("none", "one for each batch row and the end of the last")
+	case t.start(0) < 0:
+		return wrong(fmt.Sprint(t.start(0)), "0 or more")
+	}
+	for b := range t.grid.Shape[0] {
+		lo, hi := t.start(b), t.start(b+1)
+		if hi < lo || hi-lo > t.grid.Shape[2] {
+			return wrong(fmt.Sprintf("batch row %d from %d to %d", b, lo, hi), fmt.Sprintf("a length of 0 to %d, the largest when the view was made", t.grid.Shape[2]))
+		}
+	}
+	if end := t.start(t.grid.Shape[0]); end > int(t.rows.size) {
+		return wrong(fmt.Sprintf("the end %d", end), fmt.Sprintf("at most the number of rows, %d", t.rows.size))
+	}
+	return nil
+}
+
+// CheckLengths reports a tensor whose batch rows differ in length from those of
+// another one of the same batch and length.
+func (t *Tensor) CheckLengths(arg string, other *Tensor, otherArg string) *check.Failure {
+	if t.rows == other.rows {
+		return nil
+	}
+	for b := range t.grid.Shape[0] {
+		if got, want := t.Length(b), other.Length(b); got != want {
+			return &check.Failure{Arg: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
+		}
+	}
+	return nil
+}

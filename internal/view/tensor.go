@@ -1,0 +1,158 @@
+// Package view holds strided views of the caller's memory: plain, in pages, and
+// ragged. It says where every row lies and checks that it lies within its slice.
+//
+// The public type kernel.Tensor is defined as a [Tensor], so that a pointer to one
+// converts to a pointer to the other. Therefore Tensor has no exported field.
+package view
+
+import (
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/ints"
+)
+
+// DType is the element type of a Tensor.
+type DType uint8
+
+const (
+	Float32 DType = iota
+	Float16
+	BFloat16
+	Int8
+)
+
+// String returns "float32", "float16", "bfloat16" or "int8".
+func (t DType) String() string {
+	names := [...]string{"float32", "float16", "bfloat16", "int8"}
+	if int(t) < len(names) {
+		return names[t]
+	}
+	return "unknown"
+}
+
+// Size returns the number of bytes of an element.
+func (t DType) Size() int { return [...]int{4, 2, 2, 1}[t] }
+
+// Tensor is a strided view [B, H, L, D] of a slice. See kernel.Tensor.
+type Tensor struct {
+	f32    []float32 // the slice of Float32
+	other  raw       // the slice of another type
+	dtype  DType
+	grid   Grid
+	scales *Tensor // of Int8
+	rows   rows    // of a paged or ragged tensor
+}
+
+// raw is a slice of any element type. One field for all types keeps a Tensor small:
+// with a slice per type, copying tensors took a tenth of the time of a small call.
+type raw struct {
+	data unsafe.Pointer
+	n    int // elements
+}
+
+// Floats returns a view of float32.
+func Floats(data []float32, shape [4]int, strides [3]int) Tensor {
+	return Tensor{f32: data, grid: Grid{shape, strides}}
+}
+
+// Other returns a view of elements of type t, which is not Float32.
+func Other[E ~uint16 | ~int8](t DType, data []E, shape [4]int, strides [3]int) Tensor {
+	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), len(data)}, grid: Grid{shape, strides}}
+}
+
+// Contiguous returns the strides of a contiguous [B, H, L, D].
+func Contiguous(shape [4]int) [3]int {
+	d := shape[3]
+	return [3]int{ints.MulSat(shape[1], ints.MulSat(shape[2], d)), ints.MulSat(shape[2], d), d}
+}
+
+// Scaled returns the view with the scales of its int8 elements.
+func (t Tensor) Scaled(scales *Tensor) Tensor {
+	t.scales = scales
+	return t
+}
+
+// F32 returns the slice of a Float32 tensor, nil for another type.
+func (t *Tensor) F32() []float32 { return t.f32 }
+
+// U16 returns the bits of a Float16 or BFloat16 tensor.
+func (t *Tensor) U16() []uint16 { return unsafe.Slice((*uint16)(t.other.data), t.other.n) }
+
+// I8 returns the elements of an Int8 tensor.
+func (t *Tensor) I8() []int8 { return unsafe.Slice((*int8)(t.other.data), t.other.n) }
+
+// DType returns the element type.
+func (t *Tensor) DType() DType { return t.dtype }
+
+// Shape returns [B, H, L, D].
+func (t *Tensor) Shape() [4]int { return t.grid.Shape }
+
+// Dim returns dimension i of the shape.
+func (t *Tensor) Dim(i int) int { return t.grid.Shape[i] }
+
+// Strides returns the distances between neighbours along B, H and L, in elements.
+func (t *Tensor) Strides() [3]int { return t.grid.Stride }
+
+// Stride returns stride i.
+func (t *Tensor) Stride(i int) int { return t.grid.Stride[i] }
+
+// Scales returns the scales of an Int8 tensor, or nil.
+func (t *Tensor) Scales() *Tensor { return t.scales }
+
+// Group returns the number of neighbours in a row of Int8 that share a scale.
+func (t *Tensor) Group() int { return t.grid.Shape[3] / t.scales.grid.Shape[3] }
+
+// IsSet distinguishes a tensor from the zero Tensor.
+func (t *Tensor) IsSet() bool {
+	return t.dtype != Float32 || t.grid.Shape != [4]int{} || t.f32 != nil
+}
+
+// Len returns the number of elements in the slice.
+func (t *Tensor) Len() int { return len(t.f32) + t.other.n }
+
+// At returns the index of row (b, h, l) in the grid: for a paged tensor b is a page
+// and l a row of it.
+func (t *Tensor) At(b, h, l int) int { return t.grid.At(b, h, l) }
+
+// Index returns the index of the first element of row (b, h, l).
+func (t *Tensor) Index(b, h, l int) int {
+	if !t.IsPaged() && !t.IsRagged() {
+		return t.grid.At(b, h, l)
+	}
+	page, row := t.Locate(b, l)
+	return t.grid.At(page, h, row)
+}
+
+// Row returns the elements of row (b, h, l) of a float32 tensor.
+func (t *Tensor) Row(b, h, l int) []float32 {
+	at := t.Index(b, h, l)
+	return t.f32[at : at+t.grid.Shape[3]]
+}
+
+// Rows returns the memory of n ≥ 1 rows of a float32 tensor, from row (b, h, l) on,
+// including the gaps between them and nothing beyond. They must be a run, see Run.
+func (t *Tensor) Rows(b, h, l, n int) []float32 {
+	at := t.Index(b, h, l)
+	return t.f32[at : at+(n-1)*t.grid.Stride[2]+t.grid.Shape[3]]
+}
+
+// RowScales returns the memory of the scales from row (b, h, l) on, and the distance
+// between rows.
+func (t *Tensor) RowScales(b, h, l int) (scales []float32, stride int) {
+	s := t.scales
+	page, row := t.Locate(b, l)
+	return s.f32[s.grid.At(page, h, row):], s.grid.Stride[2]
+}
+
+// Heads returns the view of [B, 1, L, n·D] as [B, n, L, D]. If n does not divide the
+// rows, or there are heads already, no check accepts the view.
+func (t Tensor) Heads(n int) Tensor {
+	g := &t.grid
+	if n < 1 || g.Shape[1] != 1 || g.Shape[3]%n != 0 {
+		g.Shape[1] = -1
+		return t
+	}
+	g.Shape[1], g.Shape[3] = n, g.Shape[3]/n
+	g.Stride[1] = g.Shape[3]
+	return t
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// check reports the first argument of a call that does not fit. It reads no element
+// and writes nothing.
+func (c *views) check(opts *Options) *check.Failure {
+	// Names and tensors in one struct would make the tensors escape.
+	names := [...]string{"q", "k", "v", "out"}
+	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out} {
+		if f := t.Check(names[i]); f != nil {
+			return f
+		}
+	}
+	if !c.q.IsFloat() {
+		return &check.Failure{Arg: "q", Got: c.q.Describe(), Want: view.WantFloat}
+	}
+	if f := c.checkShapes(); f != nil {
+		return f
+	}
+	if f := c.out.CheckWritable("out"); f != nil {
+		return f
+	}
+	return c.checkOptions(opts)
+}
+
+// checkShapes reports a tensor that does not fit those before it.
+func (c *views) checkShapes() *check.Failure {
+	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
+	}
+	q, k, v := c.q.Shape(), c.k.Shape(), c.v.Shape()
+	b, h, l, d, kv, keys, dv := q[0], q[1], q[2], q[3], k[1], k[2], v[3]
+	switch {
+	case l > position.Max:
+		return wrong("q", c.q, "at most %d queries", position.Max)
+	case keys > position.Max:
+		return wrong("k", c.k, "at most %d keys", position.Max)
+	case k[0] != b || k[3] != d:
+		return wrong("k", c.k, "batch %d and head size %d as q has it", b, d)
+	case kv == 0 && h != 0 || kv != 0 && h%kv != 0:
+		return wrong("k", c.k, "a number of heads that divides q's %d", h)
+	case v != [4]int{b, kv, keys, dv}:
+		return wrong("v", c.v, "batch %d, %d heads and length %d as k has it", b, kv, keys)
+	}
+	if want := [4]int{b, h, l, dv}; c.out.Shape() != want {
+		return wrong("out", c.out, "shape %v, q's with v's head size", want)
+	}
+	if f := c.out.CheckLengths("out", c.q, "q"); f != nil {
+		return f
+	}
+	return c.v.CheckLengths("v", c.k, "k")
+}
+
+// checkOverlap reports an output whose memory an input or another output shares.
+func (c *views) checkOverlap(arg string, written view.Memory, o *Options, others []view.Memory) *check.Failure {
+	shared := func(with string) *check.Failure {
+		return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+	}
+	names := [...]string{"q", "k", "v", biasArg}
+	for i, in := range [...]*view.Tensor{c.q, c.k, c.v, o.Bias.view()} {
+		if written.Overlaps(in.Memory()) {
+			return shared(names[i])
+		}
+		if s := in.Scales(); s != nil && written.Overlaps(s.Memory()) {
+			return shared("the scales of " + names[i])
+		}
+	}
+	if written.Overlaps(view.MemoryOf(o.ALiBi)) {
+		return shared("Options.ALiBi")
+	}
+	if written.Overlaps(view.MemoryOf(o.Sinks)) {
+		return shared("Options.Sinks")
+	}
+	for _, other := range others {
+		if written.Overlaps(other) {
+			return shared("another output")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package kernel
+
+// Exec says how a call is executed: it is part of the options of every call that can
+// use several threads. None of its fields changes a bit of the result. The zero
+// value is the best tier of this CPU on all its threads.
+type Exec struct {
+	// Tier names the implementation: "generic", "avx2", "avx512", "neon". The
+	// default, "", is the tier that the environment variable ATTN_TIER names, or else
+	// the best one that runs on this CPU. See [Tiers].
+	Tier string
+
+	// Threads is the most goroutines that work on the call, the calling one included.
+	// 0, the default, means runtime.GOMAXPROCS(0). Small calls use fewer.
+	//
+	// The other goroutines belong to a pool of workers that all calls share. After a
+	// call they spin for some 100 µs, as waking a goroutine can take that long: calls
+	// of 10 µs and more that follow each other without a pause find them awake. They
+	// yield to other goroutines, exit if these need the processors, exit after 4 ms in
+	// any case, and keep no reference to anything that the call was given.
+	//
+	// Where other programs keep the processors busy, a call waits for the one of its
+	// goroutines that gets the least time: there, fewer threads are faster.
+	Threads int
+
+	// ParallelFor, if not nil, is the program's own parallel-for, which is used instead
+	// of the pool. It must call task(i) once for every i from 0 to n-1, concurrently or
+	// not, and return when all calls have returned. n is at most Threads. The same task
+	// is passed every time, so a ParallelFor that does not allocate keeps the call free
+	// of allocations.
+	ParallelFor func(n int, task func(i int))
+}

@@ -1,0 +1,94 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// KeyLengths lets the queries of batch row b see the first lengths[b] keys; memory
+// after them is never read. There must be one length from 0 to Lk per batch row. The
+// slice is not copied: it must not change during the call.
+func KeyLengths(lengths []int) Mask {
+	return Mask(mask.OfRule(mask.Rule{Kind: &keyLengths, Ints: lengths}, nil))
+}
+
+var keyLengths = mask.Kind{
+	Span:   func(r *mask.Rule, q mask.Query) mask.Span { return mask.Span{Lo: 0, Hi: r.Ints[q.Batch]} },
+	Check:  func(r mask.Rule, c view.Scores) *check.Failure { return checkLengths("key", r.Ints, c.Batch, c.Keys) },
+	Length: func(r *mask.Rule, b int) int { return r.Ints[b] },
+}
+
+// QueryLengths lets the queries of batch row b from number lengths[b] on see nothing:
+// their rows are zeros. There must be one length from 0 to Lq per batch row. The slice
+// is not copied: it must not change during the call.
+func QueryLengths(lengths []int) Mask {
+	return Mask(mask.OfRule(mask.Rule{Kind: &queryLengths, Ints: lengths}, nil))
+}
+
+var queryLengths = mask.Kind{
+	Span: func(r *mask.Rule, q mask.Query) mask.Span {
+		if q.Index >= r.Ints[q.Batch] {
+			return mask.Span{}
+		}
+		return mask.Span{Lo: 0, Hi: q.Keys}
+	},
+	Check: func(r mask.Rule, c view.Scores) *check.Failure {
+		return checkLengths("query", r.Ints, c.Batch, c.Queries)
+	},
+}
+
+func checkLengths(what string, lengths []int, batch, most int) *check.Failure {
+	if len(lengths) != batch {
+		return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s lengths", len(lengths), what), Want: fmt.Sprintf("one per batch row: %d", batch)}
+	}
+	for b, n := range lengths {
+		if n < 0 || n > most {
+			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%s length %d of batch row %d", what, n, b), Want: fmt.Sprintf("0 to %d", most)}
+		}
+	}
+	return nil
+}
+
+// Segments lets a query see the keys that have its id: documents packed into one
+// sequence do not see each other. query is [B, Lq], key [B, Lk]. The ids of the keys of
+// a batch row must not decrease, as documents lie one after another; for any other
+// pattern use [Visible]. The slices are not copied: they must not change during the
+// call.
+func Segments(query, key []int32) Mask {
+	return Mask(mask.OfRule(mask.Rule{Kind: &segments, QueryIDs: query, KeyIDs: key}, nil))
+}
+
+var segments = mask.Kind{
+	Span: func(r *mask.Rule, q mask.Query) mask.Span {
+		id := r.QueryIDs[q.Batch*q.Lq+q.Index]
+		ids := r.KeyIDs[q.Batch*q.Lk:][:q.Keys]
+		lo := sort.Search(len(ids), func(j int) bool { return ids[j] >= id })
+		n := sort.Search(len(ids)-lo, func(j int) bool { return ids[lo+j] > id })
+		return mask.Span{Lo: lo, Hi: lo + n}
+	},
+	Check: checkSegments,
+}
+
+func checkSegments(r mask.Rule, c view.Scores) *check.Failure {
+	for _, ids := range [...]struct {
+		what   string
+		ids    []int32
+		length int
+	}{{"query", r.QueryIDs, c.Queries}, {"key", r.KeyIDs, c.Keys}} {
+		if want := ints.MulSat(c.Batch, ids.length); len(ids.ids) != want {
+			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s ids", len(ids.ids), ids.what), Want: fmt.Sprintf("%d batch rows of %d: %d", c.Batch, ids.length, want)}
+		}
+	}
+	for b := range c.Batch {
+		if ids := r.KeyIDs[b*c.Keys:][:c.Keys]; !slices.IsSorted(ids) {
+			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("key ids of batch row %d that decrease", b), Want: "ids that do not decrease within a batch row, or a Visible mask"}
+		}
+	}
+	return nil
+}

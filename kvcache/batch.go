@@ -1,0 +1,207 @@
+package kvcache
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Batch presents the sequences of a [Cache] that take a step together to
+// [kernel.Attention]: batch row b is sequence b. It follows its sequences as they
+// change, and it is cheap to set again when they come and go.
+type Batch struct {
+	cache     *Cache
+	sequences []*Sequence
+
+	// What views and options consist of, per sequence.
+	table                           kernel.PageTable
+	keyStart, queryStart, positions []int
+	counts                          []int // tokens of the last step
+	steps                           int   // the largest count
+	even                            bool  // all counts are the same
+
+	taken []int32 // scratch memory of Extend
+}
+
+// NewBatch returns a batch of sequences of the cache.
+func (c *Cache) NewBatch(sequences ...*Sequence) (*Batch, error) {
+	b := &Batch{cache: c}
+	if err := b.Set(sequences...); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Set replaces the sequences of the batch.
+func (b *Batch) Set(sequences ...*Sequence) error {
+	for i, s := range sequences {
+		if f := s.check("sequences"); f != nil {
+			return (*kernel.ArgumentError)(f)
+		}
+		if s.cache != b.cache {
+			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d of another cache", i), Want: "sequences of the batch's cache"}
+		}
+	}
+	n := len(sequences)
+	b.sequences = append(b.sequences[:0], sequences...)
+	b.table.Pages, b.table.Lengths = resized(b.table.Pages, n), resized(b.table.Lengths, n)
+	b.keyStart, b.queryStart, b.counts = resized(b.keyStart, n), resized(b.queryStart, n), resized(b.counts, n)
+	b.refresh()
+	return nil
+}
+
+// layers returns the number of layers, 0 for the zero Batch.
+func (b *Batch) layers() int {
+	if b.cache == nil {
+		return 0
+	}
+	return len(b.cache.keys)
+}
+
+func resized[E any](s []E, n int) []E {
+	if cap(s) < n {
+		return make([]E, n)
+	}
+	return s[:n]
+}
+
+// refresh brings the batch up to date with its sequences. It writes what has changed and
+// nothing else: views of sequences that have not changed may be in use.
+func (b *Batch) refresh() {
+	steps, even := 0, true
+	for i, s := range b.sequences {
+		if t := b.table.Pages[i]; len(t) != len(s.pages) || len(t) > 0 && &t[0] != &s.pages[0] {
+			b.table.Pages[i] = s.pages
+		}
+		setInt(&b.table.Lengths[i], s.length-s.start)
+		setInt(&b.keyStart[i], s.start)
+		setInt(&b.queryStart[i], s.length-s.fresh)
+		setInt(&b.counts[i], s.fresh)
+		steps = max(steps, s.fresh)
+		even = even && s.fresh == b.counts[0]
+	}
+	setInt(&b.steps, steps)
+	if b.even != even {
+		b.even = even
+	}
+}
+
+// setInt sets x if that changes it: a view of an unchanged sequence may be read
+// concurrently.
+func setInt(x *int, to int) {
+	if *x != to {
+		*x = to
+	}
+}
+
+// Extend makes room for new tokens at the end of every sequence: counts holds one number
+// for all or one for each. Store their keys and values next, layer by layer; until then
+// they are undefined. If the cache has a window, Extend also drops what no later query
+// sees. It copies a page that is shared and partly filled.
+//
+// Every sequence that shares a partly filled page counts as one that copies it. If there
+// are too few free pages, Extend returns a [*CapacityError], and all sequences keep
+// their length.
+func (b *Batch) Extend(counts ...int) error {
+	if f := b.checkExtend(counts); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	need := 0
+	for i, s := range b.sequences {
+		s.dropUnseen()
+		need += s.needs(position.Of(counts, i))
+	}
+	taken := b.taken[:0]
+	if need > 0 {
+		var err error
+		if taken, err = b.cache.pool.take(taken, need); err != nil {
+			return err
+		}
+		b.taken = taken
+	}
+	for i, s := range b.sequences {
+		taken = s.grow(position.Of(counts, i), taken)
+	}
+	return nil
+}
+
+// checkExtend reports the first argument of Extend that does not fit.
+func (b *Batch) checkExtend(counts []int) *check.Failure {
+	if n := len(b.sequences); len(counts) != 1 && len(counts) != n {
+		return &check.Failure{Arg: "counts", Got: fmt.Sprintf("%d numbers", len(counts)), Want: fmt.Sprintf("one for all sequences or one for each: %d", n)}
+	}
+	for i, s := range b.sequences {
+		if f := s.check("sequences"); f != nil {
+			return f
+		}
+		if n, most := position.Of(counts, i), position.Max-s.length; n < 0 || n > most {
+			return &check.Failure{Arg: "counts", Got: fmt.Sprintf("%d for sequence %d", n, i), Want: fmt.Sprintf("0 to %d", most)}
+		}
+	}
+	return b.checkTwice()
+}
+
+// checkTwice reports a sequence that is in the batch twice: it cannot grow there.
+func (b *Batch) checkTwice() (f *check.Failure) {
+	for i, s := range b.sequences {
+		if s.marked {
+			f = &check.Failure{Arg: "sequences", Got: fmt.Sprintf("sequence %d for the second time", i), Want: "every sequence once"}
+		}
+		s.marked = true
+	}
+	for _, s := range b.sequences {
+		s.marked = false
+	}
+	return f
+}
+
+// View returns the keys and values of a layer: [B, Hkv, L, D] and [B, Hkv, L, Dv], where
+// L is the most tokens that a sequence has. They are valid until a sequence of the
+// batch changes, or Set is called. For a layer that the cache does not have they are
+// zero Tensors.
+func (b *Batch) View(layer int) (k, v kernel.Tensor) {
+	if layer < 0 || layer >= b.layers() {
+		return kernel.Tensor{}, kernel.Tensor{}
+	}
+	b.refresh()
+	keys, values := b.cache.Memory(layer)
+	return keys.Paged(&b.table), values.Paged(&b.table)
+}
+
+// Options returns the options of attention from the tokens of the last Extend over a
+// view: QueryStart, KeyStart, and a Mask that is causal, or that of the window. Other
+// options may be added. The queries are [B, H, n, D], where n is the largest of the
+// counts. Rows after a sequence's own count give zeros, unless the queries are ragged
+// and have no such rows. The slices are valid as long as views are.
+func (b *Batch) Options() kernel.Options {
+	if len(b.sequences) == 0 {
+		return kernel.Options{}
+	}
+	b.refresh()
+	o := kernel.Options{QueryStart: b.queryStart, KeyStart: b.keyStart}
+	if w := b.cache.window; w > 0 {
+		o.Mask = kernel.Window(w, 0)
+	} else if b.steps > 1 { // the last token sees all
+		o.Mask = kernel.Causal(0)
+	}
+	if !b.even {
+		o.Mask = o.Mask.And(kernel.QueryLengths(b.counts))
+	}
+	return o
+}
+
+// Positions returns the positions of the tokens of the last Extend, [B, n], as
+// rope.Rope.Apply takes them; n is the largest of the counts. The slice is valid until
+// the next call.
+func (b *Batch) Positions() []int {
+	b.refresh()
+	b.positions = b.positions[:0]
+	for _, start := range b.queryStart {
+		for i := range b.steps {
+			b.positions = append(b.positions, start+i)
+		}
+	}
+	return b.positions
+}

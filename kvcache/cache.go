@@ -1,0 +1,152 @@
+// Package kvcache keeps the keys and values of many sequences in pages, for programs
+// that generate text with the attention of package kernel.
+//
+// A program
+//
+//   - makes a [Sequence] for every text, or forks one whose beginning it shares,
+//   - puts the sequences that take a step together into a [Batch],
+//   - and in every step makes room for their new tokens (Batch.Extend), stores each
+//     layer's keys and values of these (Batch.Store), and calls kernel.Attention with
+//     the layer's views (Batch.View) and the batch's positions and mask
+//     (Batch.Options).
+//
+// Attention over a view gives what it gives for the same tokens anywhere else, to the
+// bit: pages, forks and batches never show. For f16, bf16 and int8 that means the
+// numbers as they are stored.
+package kvcache
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Cache holds the keys and values of many sequences, for all layers of a model, in
+// pages of a fixed number of tokens.
+//
+// A page belongs to all layers: page p of a sequence is page p of every layer's memory,
+// so that growing, forking and dropping are done once for all layers. With pages as
+// long as the longest sequence, sequences are contiguous.
+//
+// # Concurrency
+//
+// The sequences of a cache are independent of each other, even if they share pages. Any
+// number of goroutines may read a sequence at once: use views of it, or fork it.
+// Extending, storing, truncating or freeing it is for one goroutine alone, while nobody
+// reads that sequence; others may be read or changed meanwhile. A Batch is for one
+// goroutine at a time, but its views are for any number. The Cache itself may be used
+// by all.
+type Cache struct {
+	keys, values []view.Tensor // of every layer, [pages, heads, page size, D]
+	pageSize     int
+	window       int
+	pool         pagePool
+}
+
+// New makes a cache with memory of its own, on Linux in huge pages where the system has
+// them, which decoding reads faster. An unsuitable field is a
+// [*kernel.ArgumentError].
+func New(c Config) (*Cache, error) {
+	c.setDefaults()
+	if f := c.check(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	keys, values := make([]kernel.Tensor, c.Layers), make([]kernel.Tensor, c.Layers)
+	for layer := range keys {
+		keys[layer], values[layer] = c.allocate(c.HeadSize), c.allocate(c.ValueSize)
+	}
+	return NewOver(keys, values, c.Window)
+}
+
+// NewOver makes a cache over memory of the program's: of every layer keys and values as
+// Tensor.Paged takes them, [pages, heads, page size, D] of any element type and with any
+// strides, int8 with scales. All have the same number of pages and the same page size;
+// the rest may differ from layer to layer. No two elements may share memory, except that
+// the values of a layer may be a part of its keys (as in multi-head latent attention),
+// which are then stored without them. The cache reads and writes only rows of pages
+// that it has given to a sequence. window is Config.Window.
+//
+// Unsuitable memory is a [*kernel.ArgumentError].
+func NewOver(keys, values []kernel.Tensor, window int) (*Cache, error) {
+	c := &Cache{keys: views(keys), values: views(values), window: window}
+	if f := c.check(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	c.pageSize = c.keys[0].Dim(2)
+	c.pool.fill(c.keys[0].Dim(0))
+	return c, nil
+}
+
+// views returns a copy of tensors.
+func views(tensors []kernel.Tensor) []view.Tensor {
+	v := make([]view.Tensor, len(tensors))
+	for i := range tensors {
+		v[i] = view.Tensor(tensors[i])
+	}
+	return v
+}
+
+// check reports memory or a window that does not fit.
+func (c *Cache) check() *check.Failure {
+	if len(c.keys) == 0 {
+		return &check.Failure{Arg: "keys", Got: "no layers", Want: "at least 1"}
+	}
+	if len(c.values) != len(c.keys) {
+		return &check.Failure{Arg: "values", Got: fmt.Sprintf("%d layers", len(c.values)), Want: fmt.Sprintf("%d as keys has it", len(c.keys))}
+	}
+	if c.window < 0 || c.window >= position.Max {
+		return &check.Failure{Arg: "window", Got: fmt.Sprint(c.window), Want: fmt.Sprintf("0 to %d", position.Max-1)}
+	}
+	pages, size := c.keys[0].Dim(0), c.keys[0].Dim(2)
+	for layer := range c.keys {
+		for i, t := range [...]*view.Tensor{&c.keys[layer], &c.values[layer]} {
+			if f := checkMemory([...]string{"keys", "values"}[i], t, pages, size); f != nil {
+				return f
+			}
+		}
+		if got, want := c.values[layer].Dim(1), c.keys[layer].Dim(1); got != want {
+			return &check.Failure{Arg: "values", Got: fmt.Sprintf("%d heads in layer %d", got, layer), Want: fmt.Sprintf("%d as keys has it", want)}
+		}
+	}
+	return nil
+}
+
+// checkMemory reports memory that cannot be a layer's keys or values.
+func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
+	if t.IsPaged() || t.IsRagged() {
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "the memory of all pages, not a view of them"}
+	}
+	if f := t.Check(arg); f != nil {
+		return f
+	}
+	if t.Dim(0) != pages || t.Dim(2) != size || pages > math.MaxInt32 || size < 1 || size > position.Max {
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("the same number of pages, at most %d, and the same page size, 1 to %d, in all layers", math.MaxInt32, position.Max)}
+	}
+	if f := t.CheckDistinct(arg); f != nil {
+		return f
+	}
+	if s := t.Scales(); s != nil {
+		return s.CheckDistinct("the scales of " + arg)
+	}
+	return nil
+}
+
+// PageSize returns the number of tokens of a page.
+func (c *Cache) PageSize() int { return c.pageSize }
+
+// FreePages returns the number of pages that belong to no sequence.
+func (c *Cache) FreePages() int { return c.pool.left() }
+
+// Memory returns the pages of a layer's keys and values, [pages, heads, page size, D],
+// as they were allocated or given: to save a cache, or to inspect it. For a layer that
+// the cache does not have it returns zero Tensors.
+func (c *Cache) Memory(layer int) (keys, values kernel.Tensor) {
+	if layer < 0 || layer >= len(c.keys) {
+		return kernel.Tensor{}, kernel.Tensor{}
+	}
+	return kernel.Tensor(c.keys[layer]), kernel.Tensor(c.values[layer])
+}

@@ -1,0 +1,114 @@
+package kvcache
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Config describes the memory of a cache.
+type Config struct {
+	Layers    int          // 0 means 1
+	Heads     int          // key heads
+	HeadSize  int          // of the keys
+	ValueSize int          // head size of the values; 0 means HeadSize
+	Type      kernel.DType // of the elements
+
+	// Group is the number of Int8 elements that share a scale. It divides the head
+	// sizes; 0 means all elements of a row.
+	Group int
+
+	// PageSize is the number of tokens of a page, at least 1; 0 means 64. Small pages
+	// waste less of the last one and share more of a prefix; large ones are a little
+	// faster, from 16 on.
+	PageSize int
+
+	// Pages is the number of pages that all sequences share.
+	Pages int
+
+	// Layout is how a page lies in memory.
+	Layout PageLayout
+
+	// Window, if not 0, is for models with a sliding window: a query sees its own key and
+	// the Window keys before it, as under kernel.Window(Window, 0), and pages that no
+	// later query sees are dropped when a sequence grows. A model with layers of both
+	// kinds has a cache for each kind.
+	Window int
+}
+
+// PageLayout is how the tokens of a page lie in memory.
+type PageLayout uint8
+
+const (
+	HND PageLayout = iota // [heads, page size, D]: the tokens of a head lie together
+	NHD                   // [page size, heads, D]: the heads of a token lie together
+)
+
+func (c *Config) setDefaults() {
+	if c.Layers == 0 {
+		c.Layers = 1
+	}
+	if c.ValueSize == 0 {
+		c.ValueSize = c.HeadSize
+	}
+	if c.PageSize == 0 {
+		c.PageSize = 64
+	}
+}
+
+// check reports the first field that does not fit.
+func (c *Config) check() *check.Failure {
+	for _, f := range [...]struct {
+		name           string
+		n, least, most int
+	}{
+		{"Layers", c.Layers, 1, math.MaxInt32}, {"Heads", c.Heads, 1, math.MaxInt32},
+		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
+		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
+		{"Type", int(c.Type), 0, int(kernel.Int8)}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
+	} {
+		if f.n < f.least || f.n > f.most {
+			return &check.Failure{Arg: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
+		}
+	}
+	if g := c.Group; g < 0 || g > 0 && (c.Type != kernel.Int8 || c.HeadSize%g != 0 || c.ValueSize%g != 0) {
+		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(g), Want: "for Int8 a number that divides the head sizes, or 0"}
+	}
+	row := ints.MulSat(c.Heads, max(c.HeadSize, c.ValueSize))
+	if n := ints.MulSat(ints.MulSat(c.Layers, c.Pages), ints.MulSat(c.PageSize, row)); n > math.MaxInt/16 {
+		return &check.Failure{Arg: "Config", Got: fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize), Want: "a size that fits memory"}
+	}
+	return nil
+}
+
+// allocate returns memory for the keys or the values of a layer.
+func (c *Config) allocate(size int) kernel.Tensor {
+	switch c.Type {
+	case kernel.Float16:
+		return pages[kernel.F16](c, size)
+	case kernel.BFloat16:
+		return pages[kernel.BF16](c, size)
+	case kernel.Int8:
+		group := c.Group
+		if group == 0 {
+			group = size
+		}
+		scales := pages[float32](c, size/group)
+		return pages[int8](c, size).Scaled(&scales)
+	}
+	return pages[float32](c, size)
+}
+
+// pages allocates the pages of a layer, with size elements per row.
+func pages[E kernel.Element](c *Config, size int) kernel.Tensor {
+	data := hugepages.Make[E](c.Pages * c.PageSize * c.Heads * size)
+	if c.Layout == NHD {
+		return kernel.BLHD(data, c.Pages, c.PageSize, c.Heads, size)
+	}
+	return kernel.BHLD(data, c.Pages, c.Heads, c.PageSize, size)
+}

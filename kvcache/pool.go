@@ -1,0 +1,87 @@
+package kvcache
+
+import (
+	"fmt"
+	"sync"
+)
+
+// A pagePool knows which pages of a cache are free, and how many sequences have each of
+// the others.
+type pagePool struct {
+	mu   sync.Mutex
+	free []int32 // the next one last
+	refs []int32 // per page
+}
+
+// CapacityError reports a cache with too few free pages. The sequences keep the tokens
+// that they had: free one, or fork less, and try again.
+type CapacityError struct {
+	Need int // pages that the call needs
+	Free int // pages that are free
+}
+
+// Error returns the numbers of pages that are needed and free.
+func (e *CapacityError) Error() string {
+	return fmt.Sprintf("attn: the cache is full: %d pages needed, %d free", e.Need, e.Free)
+}
+
+// fill makes n pages free. The first ones are taken first, so that the pages of a new
+// sequence are neighbours.
+func (p *pagePool) fill(n int) {
+	p.refs, p.free = make([]int32, n), make([]int32, n)
+	for i := range p.free {
+		p.free[i] = int32(n - 1 - i)
+	}
+}
+
+// left returns the number of free pages.
+func (p *pagePool) left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.free)
+}
+
+// take appends n free pages to dst, for one sequence, or none if there are too few.
+func (p *pagePool) take(dst []int32, n int) ([]int32, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rest := len(p.free) - n
+	if rest < 0 {
+		return dst, &CapacityError{Need: n, Free: len(p.free)}
+	}
+	for i := len(p.free) - 1; i >= rest; i-- {
+		p.refs[p.free[i]] = 1
+		dst = append(dst, p.free[i])
+	}
+	p.free = p.free[:rest]
+	return dst, nil
+}
+
+// share gives pages to one more sequence.
+func (p *pagePool) share(pages []int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range pages {
+		p.refs[x]++
+	}
+}
+
+// isShared tells whether several sequences have a page.
+func (p *pagePool) isShared(page int32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refs[page] > 1
+}
+
+// release takes pages from one sequence, the last one first, so that they are taken
+// again in their order.
+func (p *pagePool) release(pages []int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(pages) - 1; i >= 0; i-- {
+		x := pages[i]
+		if p.refs[x]--; p.refs[x] == 0 {
+			p.free = append(p.free, x)
+		}
+	}
+}

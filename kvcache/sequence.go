@@ -1,0 +1,197 @@
+package kvcache
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Sequence is a text in a [Cache]: the tokens whose keys and values are kept.
+// Positions are those of the text, from 0 on, even if its beginning has been dropped. The
+// zero Sequence belongs to no cache, like one that has been freed.
+type Sequence struct {
+	cache  *Cache
+	pages  []int32
+	start  int // position of the first token that is kept, a multiple of the page size
+	length int // position after the last
+	fresh  int // tokens of the last step
+
+	// mayShare is true if other sequences may have the last page: then this one must copy
+	// it before it writes there.
+	mayShare atomic.Bool
+	marked   bool // see Batch.checkTwice
+}
+
+// NewSequence returns a sequence without tokens.
+func (c *Cache) NewSequence() *Sequence {
+	if c.pageSize == 0 { // the zero Cache
+		return new(Sequence)
+	}
+	return &Sequence{cache: c}
+}
+
+// Len returns the number of tokens of the sequence, including dropped ones: the
+// position of the next token.
+func (s *Sequence) Len() int { return s.length }
+
+// Start returns the position of the first token that has not been dropped.
+func (s *Sequence) Start() int { return s.start }
+
+// Pages returns the pages of the sequence, in order, as in a [kernel.PageTable]. The
+// slice is the sequence's own: do not change it, and do not use it after the sequence
+// has changed.
+func (s *Sequence) Pages() []int32 { return s.pages }
+
+// Fork returns a new sequence that begins with the first n tokens of s and shares their
+// pages. If the last one is partly filled, whichever of the two grows first copies it.
+// n is from Start to Len; with a window, no token that the next query sees may have been
+// dropped. Fork counts as reading s. Call it after all layers have stored the tokens.
+func (s *Sequence) Fork(n int) (*Sequence, error) {
+	if f := s.checkLength(n); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	fork := &Sequence{cache: s.cache, start: s.start, length: n}
+	fork.pages = append(fork.pages, s.pages[:s.pagesFor(n)]...)
+	s.cache.pool.share(fork.pages)
+	fork.mayShare.Store(true)
+	s.mayShare.Store(true)
+	return fork, nil
+}
+
+// Truncate drops the tokens from position n on, such as the rejected tokens of a draft.
+// n is as for Fork.
+func (s *Sequence) Truncate(n int) error {
+	if f := s.checkLength(n); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if n < s.length {
+		s.cut(n)
+	}
+	return nil
+}
+
+func (s *Sequence) cut(n int) {
+	keep := s.pagesFor(n)
+	s.cache.pool.release(s.pages[keep:])
+	s.pages = s.pages[:keep]
+	s.length, s.fresh = n, 0
+	s.mayShare.Store(true) // the last page may be one that was full when it was shared
+}
+
+// Drop drops the whole pages of tokens before position n, which is from Start to Len. It
+// is for programs that decide themselves what is no longer needed; a cache with a
+// window drops pages when a sequence grows.
+func (s *Sequence) Drop(n int) error {
+	if f := s.check("sequence"); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if n < s.start || n > s.length {
+		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d", s.start, s.length)}
+	}
+	s.drop(n)
+	return nil
+}
+
+func (s *Sequence) drop(n int) {
+	k := (n - s.start) / s.cache.pageSize
+	if k <= 0 {
+		return
+	}
+	s.cache.pool.release(s.pages[:k])
+	s.pages = s.pages[:copy(s.pages, s.pages[k:])]
+	s.start += k * s.cache.pageSize
+}
+
+// Free gives the pages back. Afterwards, every call that the sequence is passed to
+// returns an error.
+func (s *Sequence) Free() {
+	if s.cache != nil {
+		s.cache.pool.release(s.pages)
+		s.cache, s.pages, s.start, s.length, s.fresh = nil, nil, 0, 0, 0
+	}
+}
+
+// check reports a sequence that has been freed or belongs to no cache.
+func (s *Sequence) check(arg string) *check.Failure {
+	if s == nil || s.cache == nil {
+		return &check.Failure{Arg: arg, Got: "nil, or a sequence that has been freed", Want: "one of NewSequence or Fork"}
+	}
+	return nil
+}
+
+// checkLength reports a length that the sequence cannot be cut to.
+func (s *Sequence) checkLength(n int) *check.Failure {
+	if f := s.check("sequence"); f != nil {
+		return f
+	}
+	least := s.start
+	if s.start > 0 {
+		least += s.cache.window
+	}
+	if n < least && n != s.length || n > s.length {
+		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d to %d, for tokens from %d on", least, s.length, s.start)}
+	}
+	return nil
+}
+
+// pagesFor returns the number of pages that hold the sequence's tokens before position n.
+func (s *Sequence) pagesFor(n int) int {
+	size := s.cache.pageSize
+	n -= s.start
+	if n%size != 0 {
+		return n/size + 1
+	}
+	return n / size
+}
+
+// dropUnseen drops what no later query sees.
+func (s *Sequence) dropUnseen() {
+	if w := s.cache.window; w > 0 {
+		s.drop(s.length - w)
+	}
+}
+
+// needs returns how many pages n more tokens take. If mayShare is set afterwards, one of
+// them is for a copy of the last page, which is partly filled and really shared.
+func (s *Sequence) needs(n int) int {
+	if n == 0 {
+		return 0
+	}
+	pages := s.pagesFor(s.length+n) - len(s.pages)
+	if s.mayShare.Load() {
+		if (s.length-s.start)%s.cache.pageSize != 0 && s.cache.pool.isShared(s.pages[len(s.pages)-1]) {
+			return pages + 1
+		}
+		s.mayShare.Store(false)
+	}
+	return pages
+}
+
+// grow makes room for n more tokens with the pages that they need, the first of taken,
+// and returns the rest of taken.
+func (s *Sequence) grow(n int, taken []int32) []int32 {
+	if n > 0 && s.mayShare.Load() {
+		s.copyLast(taken[0])
+		taken = taken[1:]
+	}
+	k := s.pagesFor(s.length+n) - len(s.pages)
+	s.pages = append(s.pages, taken[:k]...)
+	s.length, s.fresh = s.length+n, n
+	return taken[k:]
+}
+
+// copyLast replaces the last page, which others share, by a copy. Once it has been
+// released, and not before, they may write to it.
+func (s *Sequence) copyLast(page int32) {
+	last := &s.pages[len(s.pages)-1]
+	rows := (s.length - s.start) % s.cache.pageSize
+	for layer := range s.cache.keys {
+		copyPage(&s.cache.keys[layer], int(page), int(*last), rows)
+		copyPage(&s.cache.values[layer], int(page), int(*last), rows)
+	}
+	s.cache.pool.release(s.pages[len(s.pages)-1:])
+	*last = page
+	s.mayShare.Store(false)
+}

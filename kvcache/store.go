@@ -1,0 +1,214 @@
+package kvcache
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+// Store stores a layer's keys and values of the tokens that the last Extend made room
+// for: float32, k [B, Hkv, n, D] and v [B, Hkv, n, Dv]. n is the largest of the counts;
+// each sequence takes as many rows as it grew by. k and v may be ragged. They are
+// rounded to the cache's type as by numeric.ToF16 and numeric.ToBF16, or quantized as by
+// numeric.QuantizeInt8. The latter refuses NaN and infinity; then the tokens must be
+// stored again. For a layer whose values are a part of its keys, pass the zero Tensor as
+// v.
+//
+// Rotate keys before storing them, with rope.Rope.Apply by Positions.
+//
+// Errors are [*kernel.ArgumentError] or [*kernel.TierError].
+func (b *Batch) Store(layer int, k, v kernel.Tensor) error {
+	return b.store(layer, (*view.Tensor)(&k), (*view.Tensor)(&v))
+}
+
+func (b *Batch) store(layer int, k, v *view.Tensor) error {
+	b.refresh()
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	if f := b.checkStore(layer, k, v); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	for i, s := range b.sequences {
+		if err := storeTokens(t, &b.cache.keys[layer], s, k, i); err != nil {
+			return err
+		}
+		if !v.IsSet() {
+			continue
+		}
+		if err := storeTokens(t, &b.cache.values[layer], s, v, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStore reports the first argument of Store that does not fit.
+func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
+	if n := b.layers(); layer < 0 || layer >= n {
+		return &check.Failure{Arg: "layer", Got: fmt.Sprint(layer), Want: fmt.Sprintf("0 to %d", n-1)}
+	}
+	for _, s := range b.sequences {
+		if f := s.check("sequences"); f != nil {
+			return f
+		}
+	}
+	keys, values := &b.cache.keys[layer], &b.cache.values[layer]
+	if f := b.checkRows("k", k, keys); f != nil {
+		return f
+	}
+	if !v.IsSet() && values.Memory().Overlaps(keys.Memory()) {
+		return nil
+	}
+	return b.checkRows("v", v, values)
+}
+
+// checkRows reports rows that cannot be stored to memory.
+func (b *Batch) checkRows(arg string, t, memory *view.Tensor) *check.Failure {
+	if f := t.Check(arg); f != nil {
+		return f
+	}
+	if t.DType() != view.Float32 || t.IsPaged() {
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "float32, not paged"}
+	}
+	if want := [4]int{len(b.sequences), memory.Dim(1), b.steps, memory.Dim(3)}; t.Shape() != want {
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
+	}
+	for i, n := range b.counts {
+		if got := t.Length(i); got < n {
+			return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d rows for sequence %d", got, i), Want: fmt.Sprintf("the %d that it grew by", n)}
+		}
+	}
+	return nil
+}
+
+// Append is Extend and Store for a cache of one layer: all sequences grow by the length
+// of k and v. After an error they have the length that they had.
+func (b *Batch) Append(k, v kernel.Tensor) error {
+	if n := b.layers(); n != 1 {
+		return &kernel.ArgumentError{Arg: "the batch", Got: fmt.Sprintf("one of a cache of %d layers", n), Want: "one of a cache of one layer, or Extend and Store"}
+	}
+	n := k.Shape()[2]
+	if err := b.Extend(n); err != nil {
+		return err
+	}
+	err := b.Store(0, k, v)
+	if err != nil {
+		for _, s := range b.sequences {
+			s.cut(s.length - n)
+		}
+	}
+	return err
+}
+
+// storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s.
+func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, src *view.Tensor, b int) error {
+	size := s.cache.pageSize
+	first := s.length - s.start - s.fresh
+	for l := 0; l < s.fresh; {
+		page, row := int(s.pages[(first+l)/size]), (first+l)%size
+		n := min(size-row, s.fresh-l)
+		if dst.DType() == view.Int8 {
+			if err := quantizeRows(dst, page, row, src, b, l, n); err != nil {
+				return err
+			}
+		} else {
+			storeRows(t, dst, page, row, src, b, l, n)
+		}
+		l += n
+	}
+	return nil
+}
+
+// storeRows writes n rows of all heads, from row l of batch row b of src on, to a page
+// from row on. It goes through src in the order of its memory.
+func storeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) {
+	type dimension struct{ n, dst, src int } // size and strides
+	outer, inner := dimension{dst.Dim(1), dst.Stride(1), src.Stride(1)}, dimension{n, dst.Stride(2), src.Stride(2)}
+	if outer.src < inner.src {
+		outer, inner = inner, outer
+	}
+	d := dst.Dim(3)
+	if inner.dst == d && inner.src == d { // all inner rows are one
+		d *= inner.n
+		outer, inner = dimension{n: 1}, outer
+	}
+	to, from := dst.At(page, 0, row), src.F32()[src.Index(b, 0, l):]
+	for i := range outer.n {
+		to, from := to+i*outer.dst, from[i*outer.src:]
+		if dst.DType() != view.Float32 {
+			narrowRows(t, dst, to, inner.dst, from, inner.src, inner.n, d)
+			continue
+		}
+		for r := range inner.n {
+			copyPieces(dst.F32()[to+r*inner.dst:][:d], from[r*inner.src:])
+		}
+	}
+}
+
+// copyPieces copies len(dst) floats in pieces of 512 bytes. For longer copies Go uses
+// string instructions on some processors, which start late and let nothing overtake
+// them: with these, a token's row takes 1.5 times as long to memory that is in no cache.
+func copyPieces(dst, src []float32) {
+	const piece = 128
+	for len(dst) > piece {
+		copy(dst[:piece], src)
+		dst, src = dst[piece:], src[piece:]
+	}
+	copy(dst, src)
+}
+
+// narrowRows writes n rows of d numbers, lds apart, as rows of an F16 or BF16 tensor, ldd
+// apart, the first of which begins at to.
+func narrowRows(t *ukernel.Tier, dst *view.Tensor, to, ldd int, src []float32, lds, n, d int) {
+	narrow := rows.NarrowHalves(t, dst.DType())
+	for r := 0; r < n; {
+		m := min(n-r, max(1, rows.MaxConvert/d))
+		narrow(dst.U16()[to+r*ldd:], ldd, src[r*lds:], lds, m, d)
+		r += m
+	}
+}
+
+// quantizeRows is storeRows for Int8.
+func quantizeRows(dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) error {
+	s, d := dst.Scales(), dst.Dim(3)
+	for h := range dst.Dim(1) {
+		for r := range n {
+			at := dst.At(page, h, row+r)
+			if err := numeric.QuantizeInt8(dst.I8()[at:at+d], s.Row(page, h, row+r), src.Row(b, h, l+r), dst.Group()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copyPage copies the first n rows of a page to another one.
+func copyPage(t *view.Tensor, to, from, n int) {
+	switch t.DType() {
+	case view.Float32:
+		copyRows(t, t.F32(), to, from, n)
+	case view.Int8:
+		copyRows(t, t.I8(), to, from, n)
+		copyPage(t.Scales(), to, from, n)
+	default:
+		copyRows(t, t.U16(), to, from, n)
+	}
+}
+
+// copyRows is copyPage for the elements, which lie in data.
+func copyRows[E any](t *view.Tensor, data []E, to, from, n int) {
+	heads, d := t.Dim(1), t.Dim(3)
+	if t.Stride(1) == d {
+		heads, d = 1, heads*d
+	}
+	for h := range heads {
+		rows.Copy(data[t.At(to, h, 0):], t.Stride(2), data[t.At(from, h, 0):], t.Stride(2), n, d)
+	}
+}

@@ -1,0 +1,122 @@
+package linear
+
+import (
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A job is one call of Apply, cut into tasks. Jobs are recycled with all memory that
+// they need, so that a warm call allocates nothing.
+//
+// A task is a block of rows of x times some panels of weights. It goes through K in
+// steps: all panels by the first step, then all by the next; between the steps the
+// chains are kept in out. So the part of a panel at hand stays in L1 or L2 for all rows
+// of the block, and the block's part of x stays in L2 for all panels of the task.
+// Packing x as well did not pay: the kernels broadcast its numbers, which they find as
+// fast where they lie.
+type job struct {
+	linear *Linear
+	out, x Matrix
+	tier   *ukernel.Tier
+
+	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
+	steps                  int  // rows of Wᵀ in a call of a kernel
+	widens                 bool // 16-bit weights are widened once for a block of rows
+	threads                int
+
+	workers parallel.Group[scratch]
+}
+
+const (
+	// maxRows is the most rows of x in a task: with more, their part of x leaves L2; with
+	// fewer, a panel is fetched more often.
+	maxRows = 320
+
+	// minRows is the fewest rows of a block if there are more blocks for more threads.
+	minRows = 48
+
+	// maxPanels is the most panels of a task: with more, the chains that are kept in out
+	// leave L2.
+	maxPanels = 4
+
+	// tasksPerThread is how many tasks a thread should find at least, so that no thread
+	// waits long for the last ones.
+	tasksPerThread = 4
+
+	// Up to skinnyRows rows of x wait for the weights rather than compute: they take
+	// skinnySteps rows of Wᵀ at a time, which come from memory without a pause, and from
+	// L2 for all passes but the first.
+	skinnyRows  = 32
+	skinnySteps = 1024
+
+	// While a worker is woken, a thread should do as much as it can in some 80 µs, or two
+	// are slower than one: read threadBytes of weights from L3, or threadShares times the
+	// tier's ThreadFMAs. With square weights of float32, two threads of a virtual machine
+	// on Zen 4 overtake one at 12 MB for 1 row or 2, 8 MB for 4, 4.5 MB for 8 and 2 MB for
+	// 16: at 150 µs of one thread in each case.
+	threadBytes  = 8 << 20
+	threadShares = 2
+)
+
+var (
+	jobs      = parallel.FreeList[job]{New: newJob}
+	scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+)
+
+func newJob() *job {
+	j := new(job)
+	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
+	return j
+}
+
+// run computes the call.
+func (j *job) run(t *ukernel.Tier, opts *Options) {
+	j.plan(t, parallel.Limit(opts.Threads))
+	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, opts.ParallelFor)
+}
+
+// plan cuts the job. It decides about speed alone: no cut changes a bit.
+func (j *job) plan(t *ukernel.Tier, limit int) {
+	m, panels := j.out.rows, j.linear.panels()
+	j.tier, j.steps = t, t.WeightSteps
+	j.widens = j.linear.dtype != view.Float32 && t.WidenRows > 0 && m > t.WidenRows
+	if m <= skinnyRows && !j.widens {
+		j.steps = skinnySteps
+	}
+	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
+	threads := j.usefulThreads(limit)
+	if threads > 1 {
+		wanted := tasksPerThread * threads
+		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
+		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
+	}
+	j.threads = min(threads, j.rowBlocks*j.panelGroups)
+}
+
+// usefulThreads returns the thread count of the job, at most limit.
+func (j *job) usefulThreads(limit int) int {
+	weights := float64(j.linear.n) * float64(j.linear.k)
+	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
+	return parallel.Threads(limit, work, 1+parallel.WarmGain*work)
+}
+
+// A scratch is the memory of one worker. It grows to what the largest call needed and
+// is recycled.
+type scratch struct {
+	wide []float32 // some rows of a panel, widened
+	edge []float32 // the chains of the last panel, if out lacks columns for them
+}
+
+// fit makes the scratch large enough for the tasks of j.
+func (s *scratch) fit(j *job) {
+	l := j.linear
+	if n := ukernel.PanelLanes * min(j.steps, l.k); l.dtype != view.Float32 && len(s.wide) < n {
+		s.wide = rows.Aligned(n)
+	}
+	if n := ukernel.PanelLanes * ints.CeilDiv(j.out.rows, j.rowBlocks); l.n%ukernel.PanelStep != 0 && len(s.edge) < n {
+		s.edge = rows.Aligned(n)
+	}
+}

@@ -1,0 +1,142 @@
+// Package linear computes linear layers, out = x·Wᵀ + b, with weights that are packed
+// once. Like attention in package kernel, a result has the same bits on every CPU, with
+// any number of threads, and in any batch.
+package linear
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Linear is a linear layer, out = x·Wᵀ + b. It is immutable: any number of goroutines
+// may use it at once.
+type Linear struct {
+	n, k  int // outputs, inputs
+	dtype view.DType
+	f32   []float32 // packed panels of Float32
+	u16   []uint16  // or of another type
+	bias  []float32 // for all lanes of the panels; without a bias -0, which changes nothing
+}
+
+// New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
+// or nil for none. Both are copied. Weights that lie as [K, N] are passed as their
+// [Matrix.T].
+//
+// The weights keep their type. Those of 16 bits are widened, exactly, when they are
+// used. That takes no longer with many rows, and half the time with few rows, where
+// reading the weights takes all the time. On Linux the packed weights of a large layer
+// lie in huge pages, where the system has them.
+//
+// Bad input is a [*kernel.ArgumentError].
+func New(w Matrix, bias []float32) (*Linear, error) {
+	if f := checkNew(&w, bias); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	l := &Linear{n: w.rows, k: w.cols, dtype: w.dtype}
+	if w.dtype == view.Float32 {
+		l.f32 = pack(l, &w, w.f32)
+	} else {
+		l.u16 = pack(l, &w, w.u16)
+	}
+	l.bias = make([]float32, l.lanes())
+	for i := copy(l.bias, bias); i < len(l.bias); i++ {
+		l.bias[i] = float32(math.Copysign(0, -1))
+	}
+	return l, nil
+}
+
+// checkNew reports the first argument of New that does not fit.
+func checkNew(w *Matrix, bias []float32) *check.Failure {
+	if f := w.check("w"); f != nil {
+		return f
+	}
+	if bias != nil && len(bias) != w.rows {
+		return &check.Failure{Arg: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per row of w, or nil", w.rows)}
+	}
+	const most = math.MaxInt / 8 // elements, so that their bytes are an int
+	if ints.MulSat(ints.AddSat(w.rows, ukernel.PanelStep), w.cols) > most || w.rows > most {
+		return w.failure("w", "at most %d elements", most)
+	}
+	return nil
+}
+
+// Shape returns the numbers of outputs and of inputs.
+func (l *Linear) Shape() (n, k int) { return l.n, l.k }
+
+// DType returns the type of the weights.
+func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
+
+// Options are the settings of one call of a Linear. None of them changes a bit of the
+// result.
+type Options struct {
+	kernel.Exec
+}
+
+// Apply computes out = x·Wᵀ + b for the rows of x:
+//
+//	x   [M, K]  float32, with any strides
+//	out [M, N]  float32, overwritten; its rows are contiguous, and between its first and
+//	            its last element there is no memory of x
+//
+// Any M ≥ 0 is valid. Every output is one chain,
+//
+//	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
+//	out[m][n] = acc + b[n], or acc without a bias; the NaN 0x7FC00000 if that is a NaN
+//
+// so its bits depend on that row of x and that row of W alone: not on tier, threads,
+// the other rows or their number.
+//
+// The call allocates nothing once warm and may be made from many goroutines at once.
+// Bad input is a [*kernel.ArgumentError] or [*kernel.TierError], and out stays
+// untouched.
+func (l *Linear) Apply(out, x Matrix, opts Options) error {
+	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	if f := l.check(&out, &x, opts.Threads); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if out.rows > 0 && out.cols > 0 {
+		j := jobs.Get()
+		j.linear, j.out, j.x = l, out, x
+		j.run(t, &opts)
+		j.linear, j.out, j.x = nil, Matrix{}, Matrix{} // the caller's memory
+		jobs.Put(j)
+	}
+	return nil
+}
+
+// check reports the first argument of Apply that does not fit.
+func (l *Linear) check(out, x *Matrix, threads int) *check.Failure {
+	names := [...]string{"x", "out"}
+	for i, m := range [...]*Matrix{x, out} {
+		if f := m.check(names[i]); f != nil {
+			return f
+		}
+		if m.dtype != view.Float32 {
+			return m.failure(names[i], "float32")
+		}
+	}
+	switch {
+	case x.cols != l.k:
+		return x.failure("x", "%d columns, the inputs of the layer", l.k)
+	case out.rows != x.rows || out.cols != l.n:
+		return out.failure("out", "[%d %d], x's rows and the outputs of the layer", x.rows, l.n)
+	case out.cols > 1 && out.colStride != 1:
+		return out.failure("out", "contiguous rows")
+	}
+	if f := out.checkDistinct("out"); f != nil {
+		return f
+	}
+	if out.memory().Overlaps(x.memory()) {
+		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+	}
+	return check.Threads(threads)
+}

@@ -1,0 +1,135 @@
+package linear
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Matrix is a strided view of rows and columns in a slice that stays the caller's. The
+// zero Matrix is empty.
+//
+// Constructors never fail: the call that a Matrix is passed to checks it and names the
+// argument that does not fit its slice.
+type Matrix struct {
+	f32                  []float32 // the slice of Float32
+	u16                  []uint16  // the bits of Float16 and BFloat16
+	dtype                view.DType
+	rows, cols           int
+	rowStride, colStride int // in elements
+}
+
+// DenseMatrix is a view of a contiguous matrix at the start of data, one row after the
+// other.
+func DenseMatrix[E kernel.Float](data []E, rows, cols int) Matrix {
+	return StridedMatrix(data, rows, cols, cols, 1)
+}
+
+// StridedMatrix is a view with any strides, in elements of data: element (i, j) is
+// data[i·rowStride + j·colStride].
+func StridedMatrix[E kernel.Float](data []E, rows, cols, rowStride, colStride int) Matrix {
+	m := Matrix{rows: rows, cols: cols, rowStride: rowStride, colStride: colStride}
+	switch data := any(data).(type) {
+	case []float32:
+		m.f32 = data
+	case []kernel.F16:
+		m.dtype, m.u16 = view.Float16, halves(data)
+	case []kernel.BF16:
+		m.dtype, m.u16 = view.BFloat16, halves(data)
+	}
+	return m
+}
+
+// halves returns 16-bit numbers as bits.
+func halves[E ~uint16](data []E) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
+}
+
+// T returns the transposed view of the same memory.
+func (m Matrix) T() Matrix {
+	m.rows, m.cols = m.cols, m.rows
+	m.rowStride, m.colStride = m.colStride, m.rowStride
+	return m
+}
+
+// Shape returns the numbers of rows and columns.
+func (m Matrix) Shape() (rows, cols int) { return m.rows, m.cols }
+
+// Strides returns the distances between neighbours in a column and in a row, in
+// elements.
+func (m Matrix) Strides() (row, col int) { return m.rowStride, m.colStride }
+
+// DType returns the type of the elements.
+func (m Matrix) DType() kernel.DType { return kernel.DType(m.dtype) }
+
+// String returns the element type, the shape and the strides, not the elements.
+func (m Matrix) String() string {
+	return fmt.Sprintf("%s [%d %d] with strides [%d %d]", m.dtype, m.rows, m.cols, m.rowStride, m.colStride)
+}
+
+// len returns the number of elements in the slice.
+func (m *Matrix) len() int { return len(m.f32) + len(m.u16) }
+
+// extent returns the number of elements from the first to the last one that the view
+// can touch, at most math.MaxInt.
+func (m *Matrix) extent() int {
+	if m.rows == 0 || m.cols == 0 {
+		return 0
+	}
+	n := 1
+	if m.rows > 1 {
+		n = ints.AddSat(n, ints.MulSat(m.rows-1, m.rowStride))
+	}
+	if m.cols > 1 {
+		n = ints.AddSat(n, ints.MulSat(m.cols-1, m.colStride))
+	}
+	return n
+}
+
+// memory returns the range from the first element to the last of a valid matrix.
+func (m *Matrix) memory() view.Memory {
+	if m.dtype == view.Float32 {
+		return view.MemoryOf(m.f32[:m.extent()])
+	}
+	return view.MemoryOf(m.u16[:m.extent()])
+}
+
+// failure reports the matrix as argument arg.
+func (m *Matrix) failure(arg, want string, args ...any) *check.Failure {
+	got := fmt.Sprintf("[%d %d] with strides [%d %d] in %d elements", m.rows, m.cols, m.rowStride, m.colStride, m.len())
+	if m.dtype != view.Float32 {
+		got = m.dtype.String() + " " + got
+	}
+	return &check.Failure{Arg: arg, Got: got, Want: fmt.Sprintf(want, args...)}
+}
+
+// check reports a matrix that is not valid by itself.
+func (m *Matrix) check(arg string) *check.Failure {
+	switch {
+	case m.rows < 0 || m.cols < 0:
+		return m.failure(arg, "no negative dimension")
+	case m.rows > 1 && m.rowStride < 0 || m.cols > 1 && m.colStride < 0:
+		return m.failure(arg, "no negative stride")
+	}
+	if n := m.extent(); n > m.len() {
+		return m.failure(arg, "%s", view.WantElements(n))
+	}
+	return nil
+}
+
+// checkDistinct reports a matrix two of whose elements may share an address.
+func (m *Matrix) checkDistinct(arg string) *check.Failure {
+	inner, outer := m.cols, m.rows // the shorter stride first
+	inside, outside := m.colStride, m.rowStride
+	if m.cols == 1 || m.rows > 1 && inside > outside {
+		inner, outer, inside, outside = outer, inner, outside, inside
+	}
+	if m.extent() > 0 && (inner > 1 && inside < 1 || outer > 1 && outside <= (inner-1)*inside) {
+		return m.failure(arg, "strides that nest, so that no two elements overlap")
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package linear
+
+import (
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// interval is the half-open range [lo, hi).
+type interval struct{ lo, hi int }
+
+func (i interval) len() int { return i.hi - i.lo }
+
+// share returns part i of n things that parts share as evenly as possible.
+func share(n, parts, i int) interval {
+	size, more := n/parts, n%parts
+	lo := i*size + min(i, more)
+	if i < more {
+		size++
+	}
+	return interval{lo, lo + size}
+}
+
+// task computes a block of rows times a group of panels.
+func (s *scratch) task(j *job, i int) {
+	rows := share(j.out.rows, j.rowBlocks, i/j.panelGroups)
+	panels := share(j.linear.panels(), j.panelGroups, i%j.panelGroups)
+	for k := 0; ; k += j.steps {
+		steps := interval{k, min(k+j.steps, j.linear.k)}
+		for p := panels.lo; p < panels.hi; p++ {
+			c, ldc := s.chains(j, rows, p)
+			s.multiply(j, rows, p, steps, c, ldc)
+			if steps.hi == j.linear.k {
+				addBias(j, rows, p, c, ldc)
+			}
+		}
+		if steps.hi == j.linear.k {
+			return
+		}
+	}
+}
+
+// chains returns the memory of the rows' chains of panel p, from the first row on, and
+// the distance of the rows: the output, or scratch memory if the panel is wider.
+func (s *scratch) chains(j *job, rows interval, p int) (c []float32, ldc int) {
+	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n {
+		return s.edge, lanes
+	}
+	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
+}
+
+// multiply continues the rows' chains c of panel p by some steps.
+func (s *scratch) multiply(j *job, rows interval, p int, steps interval, c []float32, ldc int) {
+	part := s.panelRows(j, p, steps)
+	rs, cs := j.x.rowStride, j.x.colStride
+	for lo := rows.lo; lo < rows.hi; {
+		m := ukernel.RowsPerCall(rows.hi-lo, ukernel.PanelLanes*steps.len())
+		x := j.x.f32[min(lo*rs+steps.lo*cs, len(j.x.f32)):]
+		part.multiply(j.tier, c[(lo-rows.lo)*ldc:], ldc, x, rs, cs, m, steps.len(), steps.lo > 0)
+		lo += m
+	}
+}
+
+// panelRows are some rows of a panel.
+type panelRows struct {
+	lanes int
+	dtype view.DType
+	f32   []float32 // of Float32
+	u16   []uint16  // of another type
+}
+
+// panelRows returns some rows of panel p: as they lie, or widened.
+func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
+	l := j.linear
+	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype}
+	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
+	if l.dtype == view.Float32 {
+		r.f32 = l.f32[at : at+n]
+		return r
+	}
+	r.u16 = l.u16[at : at+n]
+	if !j.widens && r.lanes == ukernel.PanelLanes {
+		return r // the kernel widens them in registers
+	}
+	rows.WidenHalves(j.tier, l.dtype)(s.wide, 0, r.u16, 0, 1, n)
+	r.dtype, r.f32 = view.Float32, s.wide[:n]
+	return r
+}
+
+// multiply adds the product of m rows of A with the k rows of the panel to c, or
+// writes it if load is false.
+func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
+	switch {
+	case r.lanes < ukernel.PanelLanes:
+		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
+	case r.dtype == view.Float32:
+		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
+	case r.dtype == view.Float16:
+		t.Weights.GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load)
+	case r.dtype == view.BFloat16:
+		t.Weights.GemmBF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load)
+	}
+}
+
+// multiplyNarrow multiplies with a panel that is not whole, by query tile kernels of
+// the fewest and most equal widths.
+func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, lanes, m, k int, load bool) {
+	widest := t.Widest().Lanes
+	for lane := 0; lane < lanes; {
+		left := lanes - lane
+		tile := t.Tile(ints.CeilDiv(left, ints.CeilDiv(left, widest)))
+		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, load)
+		lane += tile.Lanes
+	}
+}
+
+// addBias adds the bias to the rows' columns c of panel p and moves them to out if they
+// are elsewhere.
+func addBias(j *job, rows interval, p int, c []float32, ldc int) {
+	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
+	j.tier.Weights.AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
+	if n := j.linear.n; first+lanes > n {
+		for i := range rows.len() {
+			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n-first], c[i*lanes:])
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package rope
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/attn-go/attn/internal/check"
+)
+
+// Config describes a Rope.
+type Config struct {
+	// Dims is how many numbers of a head are rotated, the first ones; it is even. The
+	// rest of a head stays as it is.
+	Dims int
+
+	// Base sets the frequencies: pair i rotates by Base^(-2i/Dims) radians from one
+	// position to the next. It is from 1 to 2^64; 0 means 10000.
+	Base float64
+
+	// Frequencies, if not nil, holds the frequencies of the Dims/2 pairs instead, in
+	// radians per position, each 0 or of a magnitude from 2^-64 to 2^64: for models that
+	// scale them pair by pair (NTK by parts, Llama 3, YaRN).
+	Frequencies []float64
+
+	// Scaling divides all frequencies, or equivalently the positions, for models whose
+	// context was extended in that way ("position interpolation"). It is from 2^-32 to
+	// 2^32; 0 means 1.
+	Scaling float64
+
+	// Pairing says which numbers of a head make a pair.
+	Pairing Pairing
+
+	// Positions is the number of positions, from 0 on, whose cosines and sines are
+	// computed once and kept, 4·Dims bytes each. All others are computed when they are
+	// used, which takes some 25 ns per pair and position; the bits are the same.
+	Positions int
+}
+
+// Pairing says which numbers of a head make a pair.
+type Pairing uint8
+
+const (
+	// RotateHalf pairs number i with number i+Dims/2 (GPT-NeoX; Llama in the checkpoints
+	// of Hugging Face).
+	RotateHalf Pairing = iota
+	// Interleaved pairs number 2i with number 2i+1 (GPT-J; Llama in Meta's checkpoints).
+	Interleaved
+)
+
+// The most dims, and the most floats of a table: 8 GiB, less where an int has 32 bits.
+const (
+	maxDims  = 1 << 20
+	maxTable = min(1<<31, math.MaxInt/8)
+)
+
+// check reports the first field that is out of range.
+func (c *Config) check() *check.Failure {
+	wrong := func(field, got, want string, args ...any) *check.Failure {
+		return &check.Failure{Arg: "Config." + field, Got: got, Want: fmt.Sprintf(want, args...)}
+	}
+	switch {
+	case c.Dims < 2 || c.Dims > maxDims || c.Dims%2 != 0:
+		return wrong("Dims", fmt.Sprint(c.Dims), "an even number from 2 to %d", maxDims)
+	case c.Base != 0 && !(c.Base >= 1 && c.Base <= 1<<64):
+		return wrong("Base", fmt.Sprint(c.Base), "a number from 1 to 2^64, or 0 for 10000")
+	case c.Scaling != 0 && !(c.Scaling >= 1.0/(1<<32) && c.Scaling <= 1<<32):
+		return wrong("Scaling", fmt.Sprint(c.Scaling), "a number from 2^-32 to 2^32, or 0 for 1")
+	case c.Pairing > Interleaved:
+		return wrong("Pairing", fmt.Sprint(uint8(c.Pairing)), "RotateHalf or Interleaved")
+	case c.Positions < 0 || c.Positions > maxTable/c.Dims:
+		return wrong("Positions", fmt.Sprint(c.Positions), "from 0 to %d for %d dims", maxTable/c.Dims, c.Dims)
+	case c.Frequencies != nil && len(c.Frequencies) != c.Dims/2:
+		return wrong("Frequencies", fmt.Sprintf("%d numbers", len(c.Frequencies)), "%d, one per pair", c.Dims/2)
+	}
+	for i, f := range c.Frequencies {
+		if m := math.Abs(f); f != 0 && !(m >= 1.0/(1<<64) && m <= 1<<64) {
+			return wrong("Frequencies", fmt.Sprintf("%v for pair %d", f, i), "0 or a magnitude from 2^-64 to 2^64")
+		}
+	}
+	return nil
+}
+
+// angles returns the frequencies of the pairs, in turns per position.
+func (c *Config) angles() []angle {
+	scaling := number(1)
+	if c.Scaling != 0 {
+		scaling = number(c.Scaling)
+	}
+	base := c.Base
+	if base == 0 {
+		base = 10000
+	}
+	step := number(0).Quo(logarithm(base), number(-float64(c.Dims)/2))
+	ratio := exponential(step) // of a pair's frequency to the one before
+	frequency := number(1)
+	angles := make([]angle, c.Dims/2)
+	for i := range angles {
+		if c.Frequencies != nil {
+			frequency = number(c.Frequencies[i])
+		}
+		angles[i] = angleOf(number(0).Quo(frequency, scaling))
+		frequency = new(big.Float).Mul(frequency, ratio)
+	}
+	return angles
+}

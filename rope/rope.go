@@ -1,0 +1,183 @@
+// Package rope rotates queries and keys by angles that grow with their positions
+// (Su et al.: "RoFormer: Enhanced Transformer with Rotary Position Embedding"), with
+// the same bits on every CPU and exact angles at any position.
+package rope
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Rope rotates the numbers of a head, pair by pair. It is immutable: any number of
+// goroutines may use it at once.
+//
+// Pair i is rotated by the angle position·frequency(i):
+//
+//	y0 = x0·cos - x1·sin
+//	y1 = x1·cos + x0·sin
+//
+// Each product is rounded and then the sum, as with three operations on float32. A NaN
+// that arises is the NaN 0x7FC00000.
+//
+// The cosine and the sine are those of the exact product of position and frequency,
+// rounded to float32, in these steps. The frequency, in turns per position, is rounded
+// to a multiple of 2^-128 and multiplied in integers. The rest after the nearest
+// quarter of a turn is cut to 53 bits, multiplied by 2π in float64, and enters Taylor's
+// series (up to the terms x^17 and x^16, coefficients rounded to float64, Horner's rule
+// in x²). So the bits are the same on every CPU. For positions up to ±2^31 the results
+// are the floats nearest to the true cosines and sines, except for one in some 10^8,
+// which is the neighbouring float.
+type Rope struct {
+	frequencies []angle // of the pairs, per position
+	pairing     Pairing
+	table       []float32 // [positions][cosines, sines of all pairs]
+}
+
+// New prepares a Rope. An unsuitable field of the configuration is a
+// [*kernel.ArgumentError].
+func New(c Config) (*Rope, error) {
+	if f := c.check(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	r := &Rope{pairing: c.Pairing, frequencies: c.angles()}
+	r.table = make([]float32, c.Positions*c.Dims)
+	for p := range c.Positions {
+		r.compute(p, r.table[p*c.Dims:(p+1)*c.Dims])
+	}
+	return r, nil
+}
+
+// Dims returns how many numbers of a head are rotated.
+func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
+
+// CosSin writes the cosines and sines of a position's angles, one per pair: both have
+// Dims()/2 elements, or the error is a [*kernel.ArgumentError].
+func (r *Rope) CosSin(position int, cos, sin []float32) error {
+	for _, s := range []struct {
+		name string
+		len  int
+	}{{"cos", len(cos)}, {"sin", len(sin)}} {
+		if s.len != len(r.frequencies) {
+			return &kernel.ArgumentError{Arg: s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
+		}
+	}
+	r.cosSin(position, cos, sin)
+	return nil
+}
+
+func (r *Rope) cosSin(position int, cos, sin []float32) {
+	for i := range r.frequencies {
+		cos[i], sin[i] = r.frequencies[i].times(position).cosSin()
+	}
+}
+
+// compute writes the row of the table for a position.
+func (r *Rope) compute(position int, row []float32) {
+	n := len(r.frequencies)
+	r.cosSin(position, row[:n], row[n:])
+}
+
+// Apply rotates x, a float32 tensor [B, H, L, D] with D ≥ Dims(), in place: each row by
+// its position, which all heads of a token share. positions holds either L positions,
+// the same for all batch rows, or B·L, row by row. Any int is a position. Rotating by
+// -p undoes rotating by p, up to rounding.
+//
+// The call allocates nothing once warm. Calls that share no row may run at once. Bad
+// input is a [*kernel.ArgumentError], and x stays untouched.
+func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
+	v := (*view.Tensor)(&x)
+	if f := r.check(v, positions); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	s := scratches.Get()
+	defer scratches.Put(s)
+	if len(s.row) < r.Dims() {
+		s.row = make([]float32, r.Dims())
+	}
+	length := v.Dim(2)
+	for b := range v.Dim(0) {
+		for l := range length {
+			i := l
+			if len(positions) > length {
+				i += b * length
+			}
+			row := r.row(positions[i], s.row)
+			for h := range v.Dim(1) {
+				r.rotate(v.Row(b, h, l)[:r.Dims()], row)
+			}
+		}
+	}
+	return nil
+}
+
+// scratch holds the cosines and sines of a position that is not in the table.
+type scratch struct{ row []float32 }
+
+var scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+
+// row returns the cosines and sines of a position, from the table or computed into
+// memory.
+func (r *Rope) row(position int, memory []float32) []float32 {
+	n := r.Dims()
+	if position >= 0 && position < len(r.table)/n {
+		return r.table[position*n : (position+1)*n]
+	}
+	r.compute(position, memory[:n])
+	return memory[:n]
+}
+
+// rotate rotates the pairs of a head.
+func (r *Rope) rotate(head, row []float32) {
+	cos, sin := row[:len(row)/2], row[len(row)/2:]
+	sin = sin[:len(cos)]
+	if r.pairing == Interleaved {
+		for i, c := range cos {
+			pair := head[2*i : 2*i+2 : 2*i+2]
+			pair[0], pair[1] = rotated(pair[0], pair[1], c, sin[i])
+		}
+		return
+	}
+	first, second := head[:len(cos)], head[len(cos):]
+	second = second[:len(cos)]
+	for i, c := range cos {
+		first[i], second[i] = rotated(first[i], second[i], c, sin[i])
+	}
+}
+
+// rotated returns the pair x0, x1, rotated.
+func rotated(x0, x1, cos, sin float32) (y0, y1 float32) {
+	y0 = float32(x0*cos) - float32(x1*sin)
+	y1 = float32(x1*cos) + float32(x0*sin)
+	if y0 != y0 {
+		y0 = canonicalNaN
+	}
+	if y1 != y1 {
+		y1 = canonicalNaN
+	}
+	return y0, y1
+}
+
+// check reports the first argument of Apply that does not fit.
+func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
+	if f := x.CheckPlain("x"); f != nil {
+		return f
+	}
+	if x.DType() != view.Float32 {
+		return &check.Failure{Arg: "x", Got: x.Describe(), Want: "float32"}
+	}
+	if x.Dim(3) < r.Dims() {
+		return &check.Failure{Arg: "x", Got: x.Describe(), Want: fmt.Sprintf("a head size of at least %d, the Dims of the Rope", r.Dims())}
+	}
+	if f := x.CheckDistinct("x"); f != nil {
+		return f
+	}
+	batch, length := x.Dim(0), x.Dim(2)
+	if n := len(positions); n != length && n != batch*length {
+		return &check.Failure{Arg: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, batch*length)}
+	}
+	return nil
+}
