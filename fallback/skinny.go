@@ -1,12 +1,13 @@
 package fallback
 
-// SkinnyQK computes the products of m ≥ 16 rows of k, d ≥ 4 columns long, and the
-// first n of the len(max) lanes of the panel q, and raises max to them:
+// SkinnyQK computes the products of m ≥ 16 rows of k, d ≥ 8 columns long, with the
+// queries in the first n of the len(max) lanes of the packed panel q, and raises max to
+// them:
 //
 //	s[j·len(max)+lane] = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x = 0..d-1, from +0
 //
-// The lanes behind the last query, up to a multiple of 4, repeat it, and those
-// behind them the 4 before. The last arguments are a hint for others.
+// The lanes from n up to a multiple of 4 repeat lane n-1. Those after them repeat the 4
+// before. The last two arguments are prefetch hints, which are ignored here.
 func SkinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 	w := len(max)
 	for j := 0; j < m; j += Lanes {
@@ -29,8 +30,8 @@ func SkinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float3
 	}
 }
 
-// keyChains returns the fma chains of Lanes rows of k and a column of q; see
-// chain.
+// keyChains returns the fma chains of Lanes rows of k and a column of q. It is unrolled
+// as chain is.
 func keyChains(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
 	row := func(i int) []float32 { return k[i*ldk:][:d] }
 	k0, k1, k2, k3, k4, k5, k6, k7 := row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)
@@ -61,13 +62,13 @@ func keyChains(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
 	return [Lanes]float32{c0, c1, c2, c3, c4, c5, c6, c7}
 }
 
-// SkinnyPV computes the products of n lanes of the weights p and m rows of v, dv
+// SkinnyPV computes the products of n lanes of the weights p with m rows of v, dv
 // columns long:
 //
 //	o[i·ldo+e] = fma(p[j·ldp+i], v[j·ldv+e], acc), j = 0..m-1
 //
-// from +0, or from what o holds if load is true. The last arguments are a hint for
-// others.
+// from +0, or from o itself if load is true. The last two arguments are prefetch hints,
+// which are ignored here.
 func SkinnyPV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
 	for i := range n {
 		row := window(o, i*ldo, dv)
@@ -86,8 +87,8 @@ func SkinnyPV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m
 	}
 }
 
-// SkinnyMerge folds n rows of part into those of o: o = fma(part, beta, o·alpha), with
-// a factor for each row.
+// SkinnyMerge merges n rows of part into those of o, with factors per row:
+// o = fma(part, beta, o·alpha).
 func SkinnyMerge(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
 	for i := range n {
 		row, in := window(o, i*ldo, dv), window(part, i*ldp, dv)
@@ -97,7 +98,7 @@ func SkinnyMerge(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, be
 	}
 }
 
-// SkinnyUnpack is Unpack for n rows of dv columns that lie in rows already:
+// SkinnyUnpack is Unpack for an output of n rows of dv columns that need no transpose:
 // dst[off[i]+e] = o[i·ldo+e]·inv + (+0).
 func SkinnyUnpack(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
 	var nans uint64

@@ -2,10 +2,10 @@ package fallback
 
 import "math"
 
-// PanelLanes is the width of the strips that WeightGemm and its siblings work on.
+// PanelLanes is the width of the packed panels of weights.
 const PanelLanes = 48
 
-// WeightGemm is Gemm for the lanes of a whole strip.
+// WeightGemm is Gemm for the lanes of a whole packed panel of weights.
 func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	if m == 0 {
 		return
@@ -17,16 +17,16 @@ func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb,
 
 // WeightGemmF16 is WeightGemm with binary16 numbers in b.
 func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
-	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
 }
 
 // WeightGemmBF16 is WeightGemm with bfloat16 numbers in b.
 func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
-	stripWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
 }
 
-// stripWidened widens some rows of b at a time.
-func stripWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
+// gemmWidened is WeightGemm on widened weights. It widens 16 rows of b at a time.
+func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
 	const rows = 16
 	var wide [rows * PanelLanes]float32
 	for x := 0; ; x += rows {
@@ -43,8 +43,8 @@ func stripWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb
 	}
 }
 
-// AddBias adds a bias to the first m rows of c, len(bias) wide, and makes every NaN
-// the one with the bits 0x7fc00000.
+// AddBias adds bias to the first m rows of c, len(bias) wide, and replaces every NaN by
+// that with the bits 0x7fc00000.
 func AddBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {
 		for x := range window(c, i*ldc, len(bias)) {

@@ -8,13 +8,13 @@ import (
 )
 
 // A matrix is rows × cols elements in a slice that ends at the last one, with
-// stride - cols elements between the rows that nobody may touch.
+// stride - cols elements between the rows that no kernel may touch.
 type matrix struct {
 	x                  []float32
 	rows, cols, stride int
 }
 
-// canary fills what lies between rows. A kernel that used it would spread it.
+// canary fills the gaps between rows. A kernel that read it would spread it.
 var canary = math.Float32frombits(0x7fc0beef)
 
 func newMatrix(r *rand.Rand, rows, cols, gap int) matrix {
@@ -51,7 +51,7 @@ func (m matrix) clone() matrix {
 	return m
 }
 
-// equal reports the first element, gaps included, where got is not want.
+// equal reports the first element, gaps included, at which got differs from want.
 func equal(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
@@ -67,15 +67,15 @@ func TestGemm(t *testing.T) {
 		for k := range 10 {
 			for _, gap := range []int{0, 1, 3, 8} {
 				for _, cs := range []int{1, 2, 5} {
-					testTile(t, r, m, k, gap, cs)
+					testGemm(t, r, m, k, gap, cs)
 				}
 			}
 		}
 	}
 }
 
-// testTile compares the three tiles with their references.
-func testTile(t *testing.T, r *rand.Rand, m, k, gap, cs int) {
+// testGemm compares the three products with their references.
+func testGemm(t *testing.T, r *rand.Rand, m, k, gap, cs int) {
 	a := newMatrix(r, m*k, 1, cs-1)    // row after row, cs between neighbours
 	c := newMatrix(r, m, Lanes, gap)   // also what is there before
 	b := newMatrix(r, k, Lanes, gap^1) // another stride than c
@@ -121,7 +121,7 @@ func TestGemmColumns(t *testing.T) {
 	equal(t, "Gemm", got, want)
 }
 
-// GemmW of a wide panel is GemmW of its lanes.
+// GemmW of a wide tile is GemmW of its lanes.
 func TestGemmWidth(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const w, m, k = 13, 3, 5

@@ -1,13 +1,13 @@
 package fallback
 
-// Lanes is the width of the panels that Gemm, GemmMax and GemmMerge work on.
+// Lanes is the width of the query tiles that Gemm, GemmMax and GemmMerge work on.
 const Lanes = 8
 
-// Gemm computes m rows of c, Lanes wide, each the fma chain over the k rows of b
+// Gemm computes m rows of c, Lanes wide, as fma chains over the k rows of b:
 //
 //	c[i·ldc+lane] = fma(a[i·rs+x·cs], b[x·ldb+lane], c[i·ldc+lane]), x = 0..k-1
 //
-// that starts from +0, or from what c holds if load is true.
+// from +0, or from c itself if load is true.
 func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	for i := range m {
 		row := (*[Lanes]float32)(c[i*ldc:])
@@ -18,8 +18,8 @@ func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k 
 	}
 }
 
-// GemmMax is Gemm from +0 that also raises max to the largest result of every
-// lane. A NaN does not count.
+// GemmMax is Gemm from +0 that also raises max to the largest result of every lane. A
+// NaN is ignored.
 func GemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
 	top := (*[Lanes]float32)(max)
 	for i := range m {
@@ -32,7 +32,7 @@ func GemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m,
 	}
 }
 
-// GemmMerge is Gemm from +0, folded into what c holds:
+// GemmMerge is Gemm from +0 merged into the content of c:
 // c = fma(result, beta[lane], c·alpha[lane]).
 func GemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	al, be := (*[Lanes]float32)(alpha), (*[Lanes]float32)(beta)
@@ -46,8 +46,8 @@ func GemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, 
 	}
 }
 
-// chain continues the fma chains of one row of c. It is written out because the
-// compiler keeps no array in registers.
+// chain continues the fma chains of one row of c. It is unrolled by hand because the
+// compiler does not keep arrays in registers.
 func chain(c *[Lanes]float32, a []float32, a0, cs int, b []float32, ldb, k int) {
 	c0, c1, c2, c3, c4, c5, c6, c7 := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
 	for x := range k {
@@ -76,11 +76,20 @@ func chain(c *[Lanes]float32, a []float32, a0, cs int, b []float32, ldb, k int) 
 	*c = [Lanes]float32{c0, c1, c2, c3, c4, c5, c6, c7}
 }
 
-// larger is x if x > y, else y: unlike the built-in max it ignores a NaN in x,
-// as the vector instructions do.
+// larger returns x if x > y, else y. Unlike the built-in max it ignores a NaN in x, as
+// the vector instructions do.
 func larger(x, y float32) float32 {
 	if x > y {
 		return x
 	}
 	return y
+}
+
+// window returns s[at:at+n], but panics if that reaches beyond the length of s, not only
+// if it reaches beyond its capacity. If n is 0, at may be anything.
+func window[T any](s []T, at, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return s[:len(s):len(s)][at : at+n]
 }
