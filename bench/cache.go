@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // cacheShapes are what attention on pages is measured at: a token, a draft of some, a part of
@@ -19,7 +20,7 @@ var cacheShapes = []shape{
 	{"prompt", 4, 4, 1024, 1024, 128, true},
 }
 
-var orderNames = [...]string{kernel.HND: "HND", kernel.NHD: "NHD"}
+var orderNames = [...]string{kvcache.HND: "HND", kvcache.NHD: "NHD"}
 
 // What is compared alternates for cacheTime, and minRounds times at least.
 const (
@@ -36,7 +37,7 @@ func reportCache(ctx context.Context, c *config, out io.Writer) error {
 	for i := range cacheShapes {
 		s := &cacheShapes[i]
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
-			for _, order := range []kernel.PageLayout{kernel.HND, kernel.NHD} {
+			for _, order := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 				row, err := pagesRow(ctx, s, tier, dtype, order)
 				if err != nil || ctx.Err() != nil {
 					return err
@@ -50,7 +51,7 @@ func reportCache(ctx context.Context, c *config, out io.Writer) error {
 }
 
 // pagesRow compares one shape.
-func pagesRow(ctx context.Context, s *shape, tier string, dtype kernel.DType, order kernel.PageLayout) (string, error) {
+func pagesRow(ctx context.Context, s *shape, tier string, dtype kernel.DType, order kvcache.PageLayout) (string, error) {
 	sizes := []int{s.lk, 256, 64, 16}
 	var calls []func() error
 	for _, size := range sizes {
@@ -93,8 +94,8 @@ func alternate(ctx context.Context, calls []func() error) (times, ratios []float
 }
 
 // onPages returns a call of a shape on a cache with pages of so many tokens.
-func onPages(s *shape, tier string, dtype kernel.DType, order kernel.PageLayout, size int) (func() error, error) {
-	cache, err := kernel.NewCache(kernel.CacheConfig{Heads: s.kvHeads, HeadSize: s.d, Type: dtype, Layout: order, PageSize: size, Pages: s.lk / size})
+func onPages(s *shape, tier string, dtype kernel.DType, order kvcache.PageLayout, size int) (func() error, error) {
+	cache, err := kvcache.New(kvcache.Config{Heads: s.kvHeads, HeadSize: s.d, Type: dtype, Layout: order, PageSize: size, Pages: s.lk / size})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func onPages(s *shape, tier string, dtype kernel.DType, order kernel.PageLayout,
 	}
 	q := kernel.BHLD(waves(s.heads*s.lq*s.d), 1, s.heads, s.lq, s.d)
 	out := kernel.BHLD(make([]float32, s.heads*s.lq*s.d), 1, s.heads, s.lq, s.d)
-	o := kernel.Options{Tier: tier, Threads: 1}
+	o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 	if s.causal {
 		o.Mask = kernel.Causal(s.lk - s.lq)
 	}
@@ -148,7 +149,7 @@ func reportGrowth(ctx context.Context, out io.Writer) error {
 	rows := []string{"n\tpages\torder\tcopy\tto places\tfloat32\tbeside copy\tto places\tfloat16\tbfloat16\tint8"}
 	for _, n := range []int{1, 16, 512} {
 		for _, size := range []int{16, 64} {
-			for _, order := range []kernel.PageLayout{kernel.HND, kernel.NHD} {
+			for _, order := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 				row, err := growthRow(ctx, n, size, order)
 				if err != nil || ctx.Err() != nil {
 					return err
@@ -161,10 +162,10 @@ func reportGrowth(ctx context.Context, out io.Writer) error {
 	return reportFork(out)
 }
 
-func growthRow(ctx context.Context, n, size int, order kernel.PageLayout) (string, error) {
+func growthRow(ctx context.Context, n, size int, order kvcache.PageLayout) (string, error) {
 	k, v := waves(n*growthHeads*growthSize), waves(n*growthHeads*growthSize)
 	calls := []func() error{copyCall(k, v, min(n, size)), copyCall(k, v, min(n, size))}
-	if order == kernel.HND {
+	if order == kvcache.HND {
 		calls[1] = placeCall(k, v, size)
 	}
 	for dtype := kernel.Float32; dtype <= kernel.Int8; dtype++ {
@@ -235,8 +236,8 @@ func placeCall(k, v []float32, size int) func() error {
 }
 
 // growing returns a text of a cache with room for growthTokens.
-func growing(size int, dtype kernel.DType, order kernel.PageLayout) (*kernel.Batch, *kernel.Sequence, error) {
-	cache, err := kernel.NewCache(kernel.CacheConfig{Heads: growthHeads, HeadSize: growthSize, Type: dtype, Layout: order,
+func growing(size int, dtype kernel.DType, order kvcache.PageLayout) (*kvcache.Batch, *kvcache.Sequence, error) {
+	cache, err := kvcache.New(kvcache.Config{Heads: growthHeads, HeadSize: growthSize, Type: dtype, Layout: order,
 		PageSize: size, Pages: growthTokens / size})
 	if err != nil {
 		return nil, nil, err
@@ -248,7 +249,7 @@ func growing(size int, dtype kernel.DType, order kernel.PageLayout) (*kernel.Bat
 
 func reportFork(out io.Writer) error {
 	for _, size := range []int{16, 64} {
-		batch, text, err := growing(size, kernel.Float32, kernel.HND)
+		batch, text, err := growing(size, kernel.Float32, kvcache.HND)
 		if err != nil {
 			return err
 		}

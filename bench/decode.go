@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 	"github.com/klauspost/cpuid/v2"
 )
 
@@ -78,10 +79,10 @@ type decodeType struct {
 var decodeTypes = []decodeType{
 	{"float32", 4, func(x []float32, sets, heads, keys int) []kernel.Tensor { return repeatSets(x, sets, heads, keys) }},
 	{"float16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
-		return repeatSets(converted(x, kernel.ToF16), sets, heads, keys)
+		return repeatSets(converted(x, numeric.ToF16), sets, heads, keys)
 	}},
 	{"bfloat16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
-		return repeatSets(converted(x, kernel.ToBF16), sets, heads, keys)
+		return repeatSets(converted(x, numeric.ToBF16), sets, heads, keys)
 	}},
 	{"int8", 1 + 4.0/decodeSize, int8Sets},
 }
@@ -110,7 +111,7 @@ func repeatSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor 
 // int8Sets quantises with a scale for each row.
 func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	q, scales := make([]int8, len(x)), make([]float32, len(x)/decodeSize)
-	if err := kernel.QuantizeInt8(q, scales, x, decodeSize); err != nil {
+	if err := numeric.QuantizeInt8(q, scales, x, decodeSize); err != nil {
 		panic(err) // the numbers are finite
 	}
 	ts := repeatSets(q, sets, heads, keys)
@@ -234,7 +235,7 @@ func decodeRows(ctx context.Context, c *config, p decodePlace, t decodeType) ([]
 	var rows []string
 	for _, tier := range c.decodeTiers() {
 		for _, threads := range c.threads {
-			d.opts = kernel.Options{Tier: tier, Threads: threads}
+			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
 			var times, reads, peaks []float64
 			at := 0
 			for start := time.Now(); len(times) < 5 || time.Since(start) < decodeTime; {
@@ -283,7 +284,7 @@ func reportQueries(ctx context.Context, c *config, out io.Writer) error {
 			if ctx.Err() != nil {
 				return interrupted(ctx)
 			}
-			single.opts = kernel.Options{Tier: tier, Threads: 1}
+			single.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 			several := *single
 			several.ask(p, n)
 			one, x, err := single.compare(&several)

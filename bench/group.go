@@ -119,6 +119,6 @@ var attention = kernel.Attention
 
 // attend computes the group on one tier into out.
 func (g *group) attend(out *array, tier string, threads int) error {
-	opts := kernel.Options{Mask: g.mask(), Tier: tier, Threads: threads}
+	opts := kernel.Options{Mask: g.mask(), Exec: kernel.Exec{Tier: tier, Threads: threads}}
 	return attention(out.tensor(), g.q.tensor(), g.k.tensor(), g.v.tensor(), opts)
 }

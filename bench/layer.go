@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	modules "github.com/attn-go/attn/layer"
+	"github.com/attn-go/attn/numeric"
 )
 
 // reportLayers prints how fast what is above kernel is: the multi-head module beside the FMA
@@ -78,7 +79,7 @@ func multiHeadRows(ctx context.Context, tier string, threads int) (rows []string
 		x := kernel.BLHD(normals(size), m.batch, m.tokens, 1, m.width)
 		y := kernel.BLHD(make([]float32, size), m.batch, m.tokens, 1, m.width)
 		ns, peak, err := besides(ctx, func() error {
-			return module.Attend(y, x, x, x, kernel.Options{Tier: tier, Threads: threads})
+			return module.Attend(y, x, x, x, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 		}, func() float64 { return median(p.sample()) })
 		if err != nil {
 			return nil, err
@@ -113,7 +114,7 @@ func additiveRows(ctx context.Context, tier string, threads int) (rows []string,
 		q, k, v, y := tensor(a.queries, a.hidden), tensor(a.keys, a.hidden), tensor(a.keys, a.values), tensor(a.queries, a.values)
 		weights := normals(a.hidden)
 		ns, limit, err := besides(ctx, func() error {
-			return kernel.Additive(y, q, k, v, weights, kernel.Options{Tier: tier, Threads: threads, Scale: 0.125})
+			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
 		}, alone)
 		if err != nil {
 			return nil, err
@@ -131,7 +132,7 @@ func tanhProbe(tier string) func() float64 {
 	if tanh == nil {
 		tanh = func(dst, src []float32) {
 			for i, x := range src {
-				dst[i] = kernel.Tanh(x)
+				dst[i] = numeric.Tanh(x)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A layer is a linear layer to time: rows of k numbers times weights [n, k].
@@ -87,8 +89,8 @@ func layerRows(ctx context.Context, c *config, l layer, dtype kernel.DType, ps p
 type layerRun struct {
 	layer
 	dtype  kernel.DType
-	linear *kernel.Linear
-	x, out kernel.Matrix
+	linear *linear.Linear
+	x, out linear.Matrix
 	reader *reader // of a layer with few rows
 	bytes  int     // of weights
 }
@@ -96,19 +98,19 @@ type layerRun struct {
 func newLayerRun(l layer, dtype kernel.DType) (*layerRun, error) {
 	run := &layerRun{layer: l, dtype: dtype, bytes: 4 * l.n * l.k}
 	w, bias := normals(l.n*l.k), normals(l.n)
-	weights := kernel.Rows(w, l.n, l.k)
+	weights := linear.DenseMatrix(w, l.n, l.k)
 	if dtype == kernel.Float16 {
 		halves := make([]kernel.F16, len(w))
 		for i, x := range w {
-			halves[i] = kernel.ToF16(x)
+			halves[i] = numeric.ToF16(x)
 		}
-		weights, run.bytes = kernel.Rows(halves, l.n, l.k), 2*l.n*l.k
+		weights, run.bytes = linear.DenseMatrix(halves, l.n, l.k), 2*l.n*l.k
 	}
 	var err error
-	if run.linear, err = kernel.NewLinear(weights, bias); err != nil {
+	if run.linear, err = linear.New(weights, bias); err != nil {
 		return nil, err
 	}
-	run.x, run.out = kernel.Rows(normals(l.rows*l.k), l.rows, l.k), kernel.Rows(make([]float32, l.rows*l.n), l.rows, l.n)
+	run.x, run.out = linear.DenseMatrix(normals(l.rows*l.k), l.rows, l.k), linear.DenseMatrix(make([]float32, l.rows*l.n), l.rows, l.n)
 	if l.isFew() {
 		run.reader = newReader(run.bytes)
 	}
@@ -120,7 +122,7 @@ func (r *layerRun) measure(tier string, threads int, p *probe) (string, error) {
 	var ns, limits []float64
 	call := func() (float64, error) {
 		start := time.Now()
-		err := r.linear.Apply(r.out, r.x, kernel.LinearOptions{Tier: tier, Threads: threads})
+		err := r.linear.Apply(r.out, r.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 		return float64(time.Since(start).Nanoseconds()), err
 	}
 	if _, err := call(); err != nil { // warms up

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // unevenLengths are in proportion to the lengths of a batch's sequences.
@@ -65,7 +66,7 @@ var unevenTypes = []unevenType{
 		return kernel.Ragged(x, starts, unevenHeads, decodeSize)
 	}},
 	{"float16", 2, func(x []float32, starts []int) kernel.Tensor {
-		return kernel.Ragged(converted(x, kernel.ToF16), starts, unevenHeads, decodeSize)
+		return kernel.Ragged(converted(x, numeric.ToF16), starts, unevenHeads, decodeSize)
 	}},
 }
 
@@ -91,7 +92,7 @@ func newUneven(bytes int, t unevenType) *decoder {
 
 // gain returns the time of a call on one thread, and how many times faster it is on several.
 func (d *decoder) gain(tier string, threads int) (one, gain float64, err error) {
-	d.opts = kernel.Options{Tier: tier, Threads: 1}
+	d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 	together := *d
 	together.opts.Threads = threads
 	one, x, err := d.compare(&together)

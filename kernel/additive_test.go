@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/kernel"
 )
 
 // additiveContract computes additive scores as the contract defines them, in a hook.
-func additiveContract(q, k *Tensor, weights []float32, scale float32) func(*ScoreTile) {
+func additiveContract(q, k *kernel.Tensor, weights []float32, scale float32) func(*kernel.ScoreTile) {
 	wideQ, wideK := q.widened(), k.widened()
 	if scale == 0 {
 		scale = 1
 	}
-	return func(t *ScoreTile) {
+	return func(t *kernel.ScoreTile) {
 		for x := range t.Keys {
 			for r, row := range t.Rows {
 				key := wideK.row(t.Batch, row.Head/(q.shape[1]/k.shape[1]), t.Key+x)
@@ -35,8 +36,8 @@ var additiveCalls = []attnCase{
 	{b: 2, h: 1, hkv: 1, lq: 1, lk: 65, d: 7, dv: 9, layout: gaps},
 	{b: 2, h: 4, hkv: 2, lq: 5, lk: 70, d: 12, dv: 8, layout: tokenMajor},
 	{b: 1, h: 2, hkv: 1, lq: 70, lk: 530, d: 5, dv: 16, layout: gaps},
-	{b: 1, h: 3, hkv: 3, lq: 3, lk: 10, d: 4, dv: 4, types: callTypes{Float16, BFloat16, Float16, BFloat16}},
-	{b: 1, h: 3, hkv: 3, lq: 3, lk: 40, d: 4, dv: 4, types: callTypes{Float32, Int8, Int8, Float32}},
+	{b: 1, h: 3, hkv: 3, lq: 3, lk: 10, d: 4, dv: 4, types: callTypes{kernel.Float16, kernel.BFloat16, kernel.Float16, kernel.BFloat16}},
+	{b: 1, h: 3, hkv: 3, lq: 3, lk: 40, d: 4, dv: 4, types: callTypes{kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32}},
 	{b: 2, h: 1, hkv: 1, lq: 3, lk: 0, d: 4, dv: 4},
 	{b: 1, h: 1, hkv: 1, lq: 0, lk: 3, d: 4, dv: 4},
 }
@@ -54,23 +55,23 @@ func TestAdditive(t *testing.T) {
 		for b := range lengths {
 			lengths[b] = c.lk * (b + 1) / (c.b + 1)
 		}
-		for name, opts := range map[string]Options{
+		for name, opts := range map[string]kernel.Options{
 			"plain":       {},
 			"scale":       {Scale: -.3},
-			"key lengths": {Mask: KeyLengths(lengths)},
-			"causal":      {Mask: Causal(max(0, c.lk-c.lq)), KeyStart: []int{100}, QueryStart: []int{100}},
-			"steps":       {Softcap: 1.5, ALiBi: filled(c.h, .01), Sinks: filled(c.h, .5), Dropout: Dropout{Rate: .1}},
-			"bias":        {Bias: BHLD(filled(c.lk, .25), 1, 1, 1, c.lk)},
+			"key lengths": {Mask: kernel.KeyLengths(lengths)},
+			"causal":      {Mask: kernel.Causal(max(0, c.lk-c.lq)), KeyStart: []int{100}, QueryStart: []int{100}},
+			"steps":       {Softcap: 1.5, ALiBi: filled(c.h, .01), Sinks: filled(c.h, .5), Dropout: kernel.Dropout{Rate: .1}},
+			"bias":        {Bias: kernel.BHLD(filled(c.lk, .25), 1, 1, 1, c.lk)},
 		} {
 			if c.lk == 0 && name == "bias" {
 				continue
 			}
-			run := func(opts Options, call func(out Tensor, opts Options) error) (list [3]Tensor) {
+			run := func(opts kernel.Options, call func(out kernel.Tensor, opts kernel.Options) error) (list [3]kernel.Tensor) {
 				list[0] = additiveOut(c)
-				list[1] = BHLD(filled(c.b*c.h*c.lq, canary), c.b, c.h, c.lq, 1)
+				list[1] = kernel.BHLD(filled(c.b*c.h*c.lq, canary), c.b, c.h, c.lq, 1)
 				opts.LSE = list[1]
 				if c.lk > 0 {
-					list[2] = BHLD(filled(c.b*c.h*c.lq*c.lk, canary), c.b, c.h, c.lq, c.lk)
+					list[2] = kernel.BHLD(filled(c.b*c.h*c.lq*c.lk, canary), c.b, c.h, c.lq, c.lk)
 					opts.Weights = list[2]
 				}
 				if err := call(list[0], opts); err != nil {
@@ -78,10 +79,10 @@ func TestAdditive(t *testing.T) {
 				}
 				return list
 			}
-			want := run(opts, func(out Tensor, opts Options) error {
+			want := run(opts, func(out kernel.Tensor, opts kernel.Options) error {
 				opts.Score = additiveContract(&q, &k, weights, opts.Scale)
 				opts.Scale = 1
-				return Attention(out, q, k, v, opts)
+				return kernel.Attention(out, q, k, v, opts)
 			})
 			eachTier(t, func(t *testing.T, tier *tier) {
 				for threads := range 2 {
@@ -89,7 +90,9 @@ func TestAdditive(t *testing.T) {
 						continue
 					}
 					opts.Tier, opts.Threads = tier.name, threads+1
-					got := run(opts, func(out Tensor, opts Options) error { return Additive(out, q, k, v, weights, opts) })
+					got := run(opts, func(out kernel.Tensor, opts kernel.Options) error {
+						return kernel.Additive(out, q, k, v, weights, opts)
+					})
 					for x, what := range []string{"out", "LSE", "weights"} {
 						if want[x].shape[3] > 0 {
 							mustEqual(t, fmt.Sprintf("%v, %s: %s", c, name, what), &got[x], &want[x])
@@ -102,10 +105,12 @@ func TestAdditive(t *testing.T) {
 }
 
 // additiveOut is an output of the case full of canaries.
-func additiveOut(c attnCase) Tensor { return c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out) }
+func additiveOut(c attnCase) kernel.Tensor {
+	return c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
+}
 
 // mustEqual fails if the rows of two tensors differ in a bit.
-func mustEqual(t *testing.T, what string, got, want *Tensor) {
+func mustEqual(t *testing.T, what string, got, want *kernel.Tensor) {
 	t.Helper()
 	eachRow(want, func(b, h, l int, row []float32) {
 		for e, x := range rowOf(got, b, h, l) {
@@ -118,9 +123,9 @@ func mustEqual(t *testing.T, what string, got, want *Tensor) {
 
 // Raw scores are the sums themselves.
 func TestAdditiveScores(t *testing.T) {
-	q, k := BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2), BHLD([]float32{0, 1, 1, 0}, 1, 1, 2, 2)
-	scores, out := BHLD(make([]float32, 4), 1, 1, 2, 2), BHLD(make([]float32, 4), 1, 1, 2, 2)
-	if err := Additive(out, q, k, k, []float32{1, 2}, Options{Scores: scores}); err != nil {
+	q, k := kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2), kernel.BHLD([]float32{0, 1, 1, 0}, 1, 1, 2, 2)
+	scores, out := kernel.BHLD(make([]float32, 4), 1, 1, 2, 2), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
+	if err := kernel.Additive(out, q, k, k, []float32{1, 2}, kernel.Options{Scores: scores}); err != nil {
 		t.Fatal(err)
 	}
 	t1, t2 := math.Tanh(1), math.Tanh(2)
@@ -136,19 +141,19 @@ func TestAdditiveNaN(t *testing.T) {
 	c := attnCase{b: 1, h: 1, hkv: 1, lq: 2, lk: 80, d: 6, dv: 5, seed: 1}
 	q, k, v := c.inputs()
 	weights := filled(6, .5)
-	call := func(mask Mask) Tensor {
+	call := func(mask kernel.Mask) kernel.Tensor {
 		out := additiveOut(c)
-		if err := Additive(out, q, k, v, weights, Options{Mask: mask}); err != nil {
+		if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Mask: mask}); err != nil {
 			t.Fatal(err)
 		}
 		return out
 	}
-	mask := KeyLengths([]int{70})
+	mask := kernel.KeyLengths([]int{70})
 	want := call(mask)
 	k.row(0, 0, 75)[2], v.row(0, 0, 76)[1] = nan32, inf32
 	got := call(mask)
 	mustEqual(t, "with hidden NaNs", &got, &want)
-	got = call(Mask{})
+	got = call(kernel.Mask{})
 	eachRow(&got, func(_, _, _ int, row []float32) {
 		for _, x := range row {
 			if math.Float32bits(x) != 0x7fc00000 {
@@ -163,16 +168,16 @@ func TestAdditivePaged(t *testing.T) {
 	q, k, v := c.inputs()
 	weights := filled(6, .5)
 	want, got := additiveOut(c), additiveOut(c)
-	if err := Additive(want, q, k, v, weights, Options{}); err != nil {
+	if err := kernel.Additive(want, q, k, v, weights, kernel.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	table := PageTable{Pages: [][]int32{{2, 0, 3, 1}}, Lengths: []int{50}}
-	paged := func(x Tensor) Tensor {
-		p := BHLD(filled(4*2*16*x.shape[3], nan32), 4, 2, 16, x.shape[3])
+	table := kernel.PageTable{Pages: [][]int32{{2, 0, 3, 1}}, Lengths: []int{50}}
+	paged := func(x kernel.Tensor) kernel.Tensor {
+		p := kernel.BHLD(filled(4*2*16*x.shape[3], nan32), 4, 2, 16, x.shape[3])
 		eachRow(&x, func(_, h, l int, row []float32) { copy(p.row(int(table.Pages[0][l/16]), h, l%16), row) })
 		return p.Paged(&table)
 	}
-	if err := Additive(got, q, paged(k), paged(v), weights, Options{}); err != nil {
+	if err := kernel.Additive(got, q, paged(k), paged(v), weights, kernel.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	mustEqual(t, "paged", &got, &want)
@@ -182,26 +187,26 @@ func TestAdditiveErrors(t *testing.T) {
 	c := attnCase{b: 1, h: 2, hkv: 1, lq: 3, lk: 5, d: 4, dv: 4}
 	q, k, v := c.inputs()
 	out := additiveOut(c)
-	lse := BHLD(filled(6, canary), 1, 2, 3, 1)
+	lse := kernel.BHLD(filled(6, canary), 1, 2, 3, 1)
 	for name, x := range map[string]struct {
 		arg     string
 		weights []float32
-		opts    Options
-		q       Tensor
+		opts    kernel.Options
+		q       kernel.Tensor
 	}{
-		"too few":         {"weights", make([]float32, 3), Options{}, q},
-		"none":            {"weights", nil, Options{}, q},
-		"NaN":             {"weights", []float32{0, nan32, 0, 0}, Options{}, q},
-		"Inf":             {"weights", []float32{0, 0, 0, inf32}, Options{}, q},
-		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, Options{Scale: 1e-3}, q},
-		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, Options{Scale: 2}, q},
-		"over out":        {"weights", out.f32[20:24], Options{}, q},
-		"over LSE":        {"weights", lse.f32[2:6], Options{LSE: lse}, q},
-		"q":               {"q", make([]float32, 4), Options{}, Tensor{}},
-		"option":          {"Options.Softcap", make([]float32, 4), Options{Softcap: -1}, q},
+		"too few":         {"weights", make([]float32, 3), kernel.Options{}, q},
+		"none":            {"weights", nil, kernel.Options{}, q},
+		"NaN":             {"weights", []float32{0, nan32, 0, 0}, kernel.Options{}, q},
+		"Inf":             {"weights", []float32{0, 0, 0, inf32}, kernel.Options{}, q},
+		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
+		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
+		"over out":        {"weights", out.f32[20:24], kernel.Options{}, q},
+		"over LSE":        {"weights", lse.f32[2:6], kernel.Options{LSE: lse}, q},
+		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
+		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
 	} {
-		err := Additive(out, x.q, k, v, x.weights, x.opts)
-		if bad, ok := err.(*ArgumentError); !ok || bad.Arg != x.arg {
+		err := kernel.Additive(out, x.q, k, v, x.weights, x.opts)
+		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
 			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
 		}
 		for _, e := range append(append([]float32(nil), out.f32...), lse.f32...) {
@@ -210,7 +215,7 @@ func TestAdditiveErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := Additive(out, q, k, v, make([]float32, 4), Options{Tier: "mmx"}).(*TierError); !ok {
+	if _, ok := kernel.Additive(out, q, k, v, make([]float32, 4), kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
 		t.Error("an unknown tier is no error")
 	}
 }
@@ -222,9 +227,9 @@ func TestAdditiveAllocatesNothing(t *testing.T) {
 	c := attnCase{b: 2, h: 2, hkv: 1, lq: 3, lk: 300, d: 8, dv: 4}
 	q, k, v := c.inputs()
 	out, weights := additiveOut(c), make([]float32, 8)
-	for _, opts := range []Options{{Threads: 1}, {Threads: 2}, {Mask: Causal(0), Softcap: 2}} {
+	for _, opts := range []kernel.Options{{Threads: 1}, {Threads: 2}, {Mask: kernel.Causal(0), Softcap: 2}} {
 		if n := warmAllocs(20, func() {
-			if err := Additive(out, q, k, v, weights, opts); err != nil {
+			if err := kernel.Additive(out, q, k, v, weights, opts); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -245,7 +250,7 @@ func BenchmarkAdditive(b *testing.B) {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("tier=%s/threads=%d", tiers[i].name, threads), func(b *testing.B) {
 				for b.Loop() {
-					if err := Additive(out, q, k, v, weights, Options{Tier: tiers[i].name, Threads: threads}); err != nil {
+					if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -264,7 +269,7 @@ func goldenAdditive(t *testing.T, tier string, threads int) string {
 	r := rng(2)
 	r.fill(weights)
 	out, lse := additiveOut(c), c.tensor(c.b, c.h, c.lq, 1, canary)
-	if err := Additive(out, q, k, v, weights, Options{Tier: tier, Threads: threads, LSE: lse, Mask: Causal(290), Softcap: 6}); err != nil {
+	if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, LSE: lse, Mask: kernel.Causal(290), Softcap: 6}); err != nil {
 		t.Fatal(err)
 	}
 	return hash(&out, &lse)

@@ -1,8 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A benchShape is one of the shapes that `go run ./bench` times beside the
@@ -14,7 +16,7 @@ type benchShape struct {
 
 var benchShapes = []benchShape{
 	{"A", attnCase{b: 1, h: 8, hkv: 8, lq: 1024, lk: 1024, d: 64, dv: 64}},
-	{"B", attnCase{b: 1, h: 4, hkv: 4, lq: 2048, lk: 2048, d: 128, dv: 128, mask: Causal(0)}},
+	{"B", attnCase{b: 1, h: 4, hkv: 4, lq: 2048, lk: 2048, d: 128, dv: 128, mask: kernel.Causal(0)}},
 	{"C", attnCase{b: 1, h: 32, hkv: 8, lq: 1, lk: 4096, d: 128, dv: 128}},
 	{"D", attnCase{b: 1, h: 12, hkv: 12, lq: 128, lk: 128, d: 64, dv: 64}},
 	{"E", attnCase{b: 1, h: 4, hkv: 4, lq: 2048, lk: 2048, d: 128, dv: 128}},
@@ -57,8 +59,8 @@ func BenchmarkAttention(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("shape=%s/tier=%s", s.name, tiers[i].name), func(b *testing.B) {
-				o := Options{Tier: tiers[i].name, Mask: s.c.mask, Threads: 1}
-				s.run(b, func() error { return Attention(out, q, k, v, o) })
+				o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.mask}
+				s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
 			})
 		}
 	}
@@ -68,7 +70,7 @@ func BenchmarkAttention(b *testing.B) {
 func BenchmarkTypes(b *testing.B) {
 	for _, s := range benchShapes {
 		for _, types := range []callTypes{
-			{}, {Float16, Float16, Float16, Float16}, {BFloat16, BFloat16, BFloat16, BFloat16}, {Float32, Int8, Int8, Float32},
+			{}, {kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}, {kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16}, {kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32},
 		} {
 			s.c.types = types
 			q, k, v := s.c.typed(s.c.inputs())
@@ -78,8 +80,8 @@ func BenchmarkTypes(b *testing.B) {
 					continue
 				}
 				b.Run(fmt.Sprintf("shape=%s/types=%v/tier=%s", s.name, types, tiers[i].name), func(b *testing.B) {
-					o := Options{Tier: tiers[i].name, Mask: s.c.mask, Threads: 1}
-					s.run(b, func() error { return Attention(out, q, k, v, o) })
+					o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.mask}
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
 				})
 			}
 		}

@@ -1,9 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A rng makes test data of integers alone, so that they are the same on every
@@ -33,7 +35,7 @@ func (r *rng) fill(x []float32) {
 type attnCase struct {
 	b, h, hkv, lq, lk, d, dv int
 	scale                    float32
-	mask                     Mask
+	mask                     kernel.Mask
 	layout                   layout
 	types                    callTypes
 	seed                     uint64
@@ -54,17 +56,17 @@ func (c attnCase) String() string {
 }
 
 // tensor makes a tensor of the case's layout over new memory, all of it fill.
-func (c attnCase) tensor(b, h, l, d int, fill float32) Tensor {
+func (c attnCase) tensor(b, h, l, d int, fill float32) kernel.Tensor {
 	switch c.layout {
 	case tokenMajor:
-		return BLHD(filled(b*l*h*d, fill), b, l, h, d)
+		return kernel.BLHD(filled(b*l*h*d, fill), b, l, h, d)
 	case gaps:
 		sl := d + 3
 		sh := l*sl + 5
 		sb := h*sh + 1
-		return Strided(filled(b*sb+1, fill)[1:], [4]int{b, h, l, d}, [3]int{sb, sh, sl})
+		return kernel.Strided(filled(b*sb+1, fill)[1:], [4]int{b, h, l, d}, [3]int{sb, sh, sl})
 	default:
-		return BHLD(filled(b*h*l*d, fill), b, h, l, d)
+		return kernel.BHLD(filled(b*h*l*d, fill), b, h, l, d)
 	}
 }
 
@@ -77,8 +79,8 @@ func filled(n int, x float32) []float32 {
 }
 
 // rowOf returns row (b, h, l) of t, a copy if that is not of float32.
-func rowOf(t *Tensor, b, h, l int) []float32 {
-	if t.dtype != Float32 {
+func rowOf(t *kernel.Tensor, b, h, l int) []float32 {
+	if t.dtype != kernel.Float32 {
 		wide := t.widened()
 		return rowOf(&wide, b, h, l)
 	}
@@ -87,7 +89,7 @@ func rowOf(t *Tensor, b, h, l int) []float32 {
 }
 
 // eachRow calls f for every row of t, or with copies as rowOf has them.
-func eachRow(t *Tensor, f func(b, h, l int, row []float32)) {
+func eachRow(t *kernel.Tensor, f func(b, h, l int, row []float32)) {
 	wide := t.widened()
 	for b := range t.shape[0] {
 		for h := range t.shape[1] {
@@ -99,22 +101,22 @@ func eachRow(t *Tensor, f func(b, h, l int, row []float32)) {
 }
 
 // inputs makes the case's q, k and v; what lies between rows is NaN.
-func (c attnCase) inputs() (q, k, v Tensor) {
+func (c attnCase) inputs() (q, k, v kernel.Tensor) {
 	nan := float32(math.NaN())
 	q = c.tensor(c.b, c.h, c.lq, c.d, nan)
 	k = c.tensor(c.b, c.hkv, c.lk, c.d, nan)
 	v = c.tensor(c.b, c.hkv, c.lk, c.dv, nan)
 	r := rng(c.seed + 1)
-	for _, t := range []*Tensor{&q, &k, &v} {
+	for _, t := range []*kernel.Tensor{&q, &k, &v} {
 		eachRow(t, func(_, _, _ int, row []float32) { r.fill(row) })
 	}
 	return q, k, v
 }
 
 // job plans the case for one thread of a tier that need not be in the list.
-func (c attnCase) job(t *tier, out, q, k, v Tensor) *job {
+func (c attnCase) job(t *tier, out, q, k, v kernel.Tensor) *job {
 	j := newJob()
-	j.problem.set(&out, &q, &k, &v, &Options{Scale: c.scale, Mask: c.mask})
+	j.problem.set(&out, &q, &k, &v, &kernel.Options{Scale: c.scale, Mask: c.mask})
 	j.plan(t, 1)
 	return j
 }
@@ -129,11 +131,11 @@ func (t *tier) withMain(lanes int) *tier {
 const canary = 12345.5
 
 // run runs the case and returns out; the test fails if out's gaps were touched.
-func (c attnCase) run(t *testing.T, q, k, v Tensor, opts Options) Tensor {
+func (c attnCase) run(t *testing.T, q, k, v kernel.Tensor, opts kernel.Options) kernel.Tensor {
 	t.Helper()
 	out := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
 	opts.Scale, opts.Mask = c.scale, c.mask
-	if err := Attention(out, q, k, v, opts); err != nil {
+	if err := kernel.Attention(out, q, k, v, opts); err != nil {
 		t.Fatalf("%v: %v", c, err)
 	}
 	checkGaps(t, &out)
@@ -141,7 +143,7 @@ func (c attnCase) run(t *testing.T, q, k, v Tensor, opts Options) Tensor {
 }
 
 // checkGaps fails if an element of out's slice that belongs to no row changed.
-func checkGaps(t *testing.T, out *Tensor) {
+func checkGaps(t *testing.T, out *kernel.Tensor) {
 	t.Helper()
 	inRow := make([]bool, out.len())
 	eachRow(out, func(b, h, l int, row []float32) {
@@ -150,7 +152,7 @@ func checkGaps(t *testing.T, out *Tensor) {
 			inRow[at+i] = true
 		}
 	})
-	untouched := BHLD([]float32{canary}, 1, 1, 1, 1).as(out.dtype)
+	untouched := kernel.BHLD([]float32{canary}, 1, 1, 1, 1).as(out.dtype)
 	for i := range inRow {
 		if !inRow[i] && out.bits(i) != untouched.bits(0) {
 			t.Fatalf("element %d, in a gap, was overwritten with %#x", i, out.bits(i))
@@ -159,7 +161,7 @@ func checkGaps(t *testing.T, out *Tensor) {
 }
 
 // same fails unless a and b hold the same bits.
-func same(t *testing.T, what string, a, b *Tensor) {
+func same(t *testing.T, what string, a, b *kernel.Tensor) {
 	t.Helper()
 	if a.shape != b.shape || a.dtype != b.dtype {
 		t.Fatalf("%s: %v %v and %v %v", what, a.dtype, a.shape, b.dtype, b.shape)
@@ -183,9 +185,9 @@ func same(t *testing.T, what string, a, b *Tensor) {
 
 // contract computes the case as the package documentation defines it; see
 // model_test.go.
-func (c attnCase) contract(q, k, v Tensor) Tensor {
+func (c attnCase) contract(q, k, v kernel.Tensor) kernel.Tensor {
 	out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
-	ref := newModel(q, k, v, &Options{Scale: c.scale, Mask: c.mask})
+	ref := newModel(q, k, v, &kernel.Options{Scale: c.scale, Mask: c.mask})
 	eachRow(&out, func(b, h, i int, row []float32) { copy(row, ref.row(b, h, i).out) })
 	return out.as(c.types.out)
 }

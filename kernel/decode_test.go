@@ -1,8 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // decodeCases are calls of few rows that share many keys: lengths around blocks and
@@ -18,11 +20,11 @@ func decodeCases() (list []attnCase) {
 			c := attnCase{b: 1, h: g[0], hkv: 1, lq: g[1], lk: lk, d: s[0], dv: s[1], seed: uint64(i), layout: layout(i) % layouts}
 			switch (i + x) % 4 {
 			case 1:
-				c.mask = Causal(lk - g[1])
+				c.mask = kernel.Causal(lk - g[1])
 			case 2:
-				c.b, c.mask = 2, KeyLengths([]int{lk, lk - lk/3})
+				c.b, c.mask = 2, kernel.KeyLengths([]int{lk, lk - lk/3})
 			case 3:
-				c.h, c.hkv, c.mask = 2*c.h, 2, Window(40, 0).And(Causal(lk/2))
+				c.h, c.hkv, c.mask = 2*c.h, 2, kernel.Window(40, 0).And(kernel.Causal(lk/2))
 			}
 			list = append(list, c)
 		}
@@ -44,14 +46,14 @@ func TestDecode(t *testing.T) {
 // tokens at a time.
 func TestDecodeIsPrefill(t *testing.T) {
 	const tokens = 280
-	c := attnCase{b: 1, h: 8, hkv: 2, lq: tokens, lk: tokens, d: 24, dv: 24, mask: Causal(0), seed: 5}
+	c := attnCase{b: 1, h: 8, hkv: 2, lq: tokens, lk: tokens, d: 24, dv: 24, mask: kernel.Causal(0), seed: 5}
 	q, k, v := c.inputs()
 	step := 1
 	if quick() {
 		step = 23
 	}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		want := c.run(t, q, k, v, Options{Tier: tier.name})
+		want := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
 		for _, n := range []int{1, 2, 3, 5} {
 			got := c.tensor(1, c.h, tokens, c.dv, canary)
 			for at := 0; at < tokens; at += n {
@@ -62,7 +64,7 @@ func TestDecodeIsPrefill(t *testing.T) {
 					continue
 				}
 				end := min(at+n, tokens)
-				err := Attention(part(got, at, end), part(q, at, end), part(k, 0, end), part(v, 0, end), Options{Tier: tier.name, Mask: Causal(at)})
+				err := kernel.Attention(part(got, at, end), part(q, at, end), part(k, 0, end), part(v, 0, end), kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Causal(at)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,11 +79,11 @@ func TestDecodeIsPrefill(t *testing.T) {
 func TestDecodeHidden(t *testing.T) {
 	const visible = 301
 	for _, group := range []int{1, 4, 7} {
-		c := attnCase{b: 2, h: group, hkv: 1, lq: 2, lk: visible + 1, d: 16, dv: 21, mask: Causal(visible - 1).And(KeyLengths([]int{visible + 1, visible})), seed: uint64(group)}
+		c := attnCase{b: 2, h: group, hkv: 1, lq: 2, lk: visible + 1, d: 16, dv: 21, mask: kernel.Causal(visible - 1).And(kernel.KeyLengths([]int{visible + 1, visible})), seed: uint64(group)}
 		q, k, v := c.inputs()
 		clean := c.contract(q, k, v)
 		for _, x := range poison {
-			for _, in := range []*Tensor{&k, &v} {
+			for _, in := range []*kernel.Tensor{&k, &v} {
 				for b := range c.b { // only query 1 of batch row 0 sees the last key
 					fill(rowOf(in, b, 0, visible), x)
 				}
@@ -89,7 +91,7 @@ func TestDecodeHidden(t *testing.T) {
 			want := c.contract(q, k, v)
 			eachTier(t, func(t *testing.T, tier *tier) {
 				for _, threads := range []int{1, 2} {
-					got := c.run(t, q, k, v, Options{Tier: tier.name, Threads: threads})
+					got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
 					same(t, "poisoned", &got, &want)
 					eachRow(&got, func(b, h, i int, row []float32) {
 						if b == 1 || i == 0 {

@@ -1,8 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestDecodeNarrow compares few rows on keys and values of narrow types with the
@@ -13,7 +15,7 @@ func TestDecodeNarrow(t *testing.T) {
 	shapes := []attnCase{
 		{b: 1, h: 4, hkv: 1, lq: 1, lk: 300, d: 64, dv: 128},
 		{b: 2, h: 3, hkv: 3, lq: 1, lk: 261, d: 16, dv: 16, layout: tokenMajor},
-		{b: 1, h: 10, hkv: 2, lq: 2, lk: 528, d: 48, dv: 32, mask: Causal(526), layout: gaps},
+		{b: 1, h: 10, hkv: 2, lq: 2, lk: 528, d: 48, dv: 32, mask: kernel.Causal(526), layout: gaps},
 		{b: 1, h: 9, hkv: 1, lq: 1, lk: 97, d: 128, dv: 80},
 		{b: 1, h: 2, hkv: 1, lq: 1, lk: 273, d: 24, dv: 32},
 		{b: 1, h: 2, hkv: 1, lq: 1, lk: 273, d: 32, dv: 24},
@@ -21,7 +23,7 @@ func TestDecodeNarrow(t *testing.T) {
 	for n, types := range allTypes() {
 		c := shapes[n%len(shapes)]
 		c.types, c.seed = types, uint64(n)
-		if types.k == Float32 && types.v == Float32 || thin() && n%5 != 0 {
+		if types.k == kernel.Float32 && types.v == kernel.Float32 || thin() && n%5 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
@@ -31,7 +33,7 @@ func TestDecodeNarrow(t *testing.T) {
 				r.sprinkle(&q, &k, &v)
 			}
 			for form := range scaleForms {
-				if form >= 3 && types.k != Int8 && types.v != Int8 {
+				if form >= 3 && types.k != kernel.Int8 && types.v != kernel.Int8 {
 					break // all page sizes were there
 				}
 				tq, tk, tv := c.typed(q, k, v)
@@ -47,10 +49,10 @@ func TestDecodeNarrow(t *testing.T) {
 				pages := c.contract(tq, pk, pv)
 				eachTier(t, func(t *testing.T, tier *tier) {
 					for _, threads := range []int{1, 3} {
-						got := c.run(t, tq, tk, tv, Options{Tier: tier.name, Threads: threads})
+						got := c.run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
 						same(t, fmt.Sprintf("scales %d, threads=%d", form, threads), &got, &want)
 					}
-					got := c.run(t, tq, pk, pv, Options{Tier: tier.name, Threads: 1})
+					got := c.run(t, tq, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1}})
 					same(t, fmt.Sprintf("pages of %d", size), &got, &pages)
 				})
 			}
@@ -63,8 +65,8 @@ const scaleForms = 6
 
 // scaledAs gives an Int8 tensor other scales: one for a row, side by side or not; one
 // for 8, 16 or 32 columns where they divide a row; one for all rows of a head.
-func (t Tensor) scaledAs(form int) Tensor {
-	if t.dtype != Int8 {
+func (t kernel.Tensor) scaledAs(form int) kernel.Tensor {
+	if t.dtype != kernel.Int8 {
 		return t
 	}
 	b, h, l, groups, row := t.shape[0], t.shape[1], t.shape[2], 1, 1
@@ -83,13 +85,13 @@ func (t Tensor) scaledAs(form int) Tensor {
 	for i := range data {
 		data[i] = mantissas.next(&r) / 1024
 	}
-	s := Strided(data, [4]int{b, h, l, groups}, [3]int{h * l * row, l * row, row})
+	s := kernel.Strided(data, [4]int{b, h, l, groups}, [3]int{h * l * row, l * row, row})
 	t.scales = &s
 	return t
 }
 
 // pagesAs converts a float32 tensor in pages.
-func (t Tensor) pagesAs(dtype DType) Tensor {
+func (t kernel.Tensor) pagesAs(dtype kernel.DType) kernel.Tensor {
 	memory := t
 	memory.grid, memory.paging = t.storage(), paging{}
 	return memory.as(dtype).Paged(t.table)

@@ -1,13 +1,15 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // dropCase is a small call for the tests of dropout.
-func dropCase() (c attnCase, q, k, v Tensor) {
+func dropCase() (c attnCase, q, k, v kernel.Tensor) {
 	c = attnCase{b: 2, h: 2, hkv: 1, lq: 5, lk: 300, d: 8, dv: 4}
 	q, k, v = c.inputs()
 	return c, q, k, v
@@ -16,8 +18,8 @@ func dropCase() (c attnCase, q, k, v Tensor) {
 func TestDropoutOfNothing(t *testing.T) {
 	_, q, k, v := dropCase()
 	eachTier(t, func(t *testing.T, tier *tier) {
-		want := attend(t, q, k, v, Options{Tier: tier.name})
-		got := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Seed: 99}})
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
+		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Seed: 99}})
 		same(t, "rate 0", &got, &want)
 	})
 }
@@ -31,10 +33,10 @@ func TestDropoutMean(t *testing.T) {
 		seeds = 60
 	}
 	for _, rate := range []float32{0.1, 0.5, 0.9} {
-		want := attend(t, q, k, v, Options{})
+		want := attend(t, q, k, v, kernel.Options{})
 		sum, squares := make([]float64, len(want.f32)), make([]float64, len(want.f32))
 		for seed := range seeds {
-			out := attend(t, q, k, v, Options{Dropout: Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}})
+			out := attend(t, q, k, v, kernel.Options{Dropout: kernel.Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}})
 			for x, y := range out.f32 {
 				sum[x] += float64(y)
 				squares[x] += float64(y) * float64(y)
@@ -60,15 +62,15 @@ func TestDropoutMean(t *testing.T) {
 // roundings.
 func TestDropoutOfWeights(t *testing.T) {
 	c, q, k, v := dropCase()
-	weights := func(d Dropout) []float32 {
-		w := BHLD(make([]float32, c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
-		attend(t, q, k, v, Options{Weights: w, Dropout: d})
+	weights := func(d kernel.Dropout) []float32 {
+		w := kernel.BHLD(make([]float32, c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
+		attend(t, q, k, v, kernel.Options{Weights: w, Dropout: d})
 		return w.f32
 	}
-	want := weights(Dropout{})
+	want := weights(kernel.Dropout{})
 	for _, rate := range []float64{0.01, 0.25, 0.8} {
 		dropped, n := 0.0, float64(len(want))
-		for x, w := range weights(Dropout{Rate: float32(rate), Seed: 5}) {
+		for x, w := range weights(kernel.Dropout{Rate: float32(rate), Seed: 5}) {
 			if w == 0 {
 				dropped++
 			} else if kept := float64(want[x]) / (1 - rate); math.Abs(float64(w)-kept) > 1e-6*kept {
@@ -85,16 +87,16 @@ func TestDropoutOfWeights(t *testing.T) {
 // any batch, if it keeps its number.
 func TestDropoutInAnyBatch(t *testing.T) {
 	c, q, k, v := dropCase()
-	swap := func(t Tensor) Tensor { // batch row 1, row 0, row 1
+	swap := func(t kernel.Tensor) kernel.Tensor { // batch row 1, row 0, row 1
 		n := t.shape[1] * t.shape[2] * t.shape[3]
 		s := append(append([]float32(nil), t.f32[n:]...), t.f32...)
-		return BHLD(s, 3, t.shape[1], t.shape[2], t.shape[3])
+		return kernel.BHLD(s, 3, t.shape[1], t.shape[2], t.shape[3])
 	}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		d := Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
-		want := attend(t, q, k, v, Options{Tier: tier.name, Dropout: d})
+		d := kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d})
 		d.Sequences = []uint32{1 << 31, 77, 1 << 31}
-		got := attend(t, swap(q), swap(k), swap(v), Options{Tier: tier.name, Dropout: d})
+		got := attend(t, swap(q), swap(k), swap(v), kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d})
 		for b, from := range []int{1, 0, 1} {
 			for h := range c.h {
 				for i := range c.lq {
@@ -102,8 +104,8 @@ func TestDropoutInAnyBatch(t *testing.T) {
 				}
 			}
 		}
-		plain := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Rate: 0.5, Seed: 3}})
-		numbered := attend(t, q, k, v, Options{Tier: tier.name, Dropout: Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
+		plain := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3}})
+		numbered := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
 		same(t, "numbered as by default", &numbered, &plain)
 	})
 }
@@ -112,12 +114,12 @@ func TestDropoutInAnyBatch(t *testing.T) {
 // a cache drops what the whole would.
 func TestDropoutTokenByToken(t *testing.T) {
 	c, q, k, v := dropCase()
-	d := Dropout{Rate: 0.3, Seed: 8}
+	d := kernel.Dropout{Rate: 0.3, Seed: 8}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		want := attend(t, q, k, v, Options{Tier: tier.name, Dropout: d, Mask: Causal(0), QueryStart: []int{295}})
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}})
 		for i := range c.lq {
 			n := 295 + i + 1
-			got := attend(t, part(q, i, i+1), part(k, 0, n), part(v, 0, n), Options{Tier: tier.name, Dropout: d, QueryStart: []int{n - 1}})
+			got := attend(t, part(q, i, i+1), part(k, 0, n), part(v, 0, n), kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d, QueryStart: []int{n - 1}})
 			for b := range c.b {
 				for h := range c.h {
 					sameRow(t, fmt.Sprintf("token %d of head %d alone", i, h), rowOf(&got, b, h, 0), rowOf(&want, b, h, i))

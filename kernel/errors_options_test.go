@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"errors"
@@ -6,19 +6,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A badCall is good() with all outputs, broken in one place.
 type badCall struct {
-	out, q, k, v Tensor
-	o            Options
+	out, q, k, v kernel.Tensor
+	o            kernel.Options
 }
 
 func newBadCall() *badCall {
 	c := new(badCall)
 	c.out, c.q, c.k, c.v = good()
-	view := func(d int) Tensor { return BHLD(filled(2*4*3*d, canary), 2, 4, 3, d) }
-	c.o = Options{LSE: view(1), Weights: view(7), Scores: view(7)}
+	view := func(d int) kernel.Tensor { return kernel.BHLD(filled(2*4*3*d, canary), 2, 4, 3, d) }
+	c.o = kernel.Options{LSE: view(1), Weights: view(7), Scores: view(7)}
 	return c
 }
 
@@ -61,23 +63,23 @@ var optionErrors = []struct {
 	{"sequences none", "Options.Dropout.Sequences", "0 numbers", func(c *badCall) { c.o.Dropout.Sequences = []uint32{} }},
 	{"stage unknown", "Options.ScoreStage", "ScoresMasked", func(c *badCall) { c.o.ScoreStage = 3 }},
 
-	{"bias batch", "Options.Bias", "2 batch rows", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 999), 3, 1, 1, 7) }},
-	{"bias heads", "Options.Bias", "4 heads", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 999), 1, 2, 1, 7) }},
-	{"bias queries", "Options.Bias", "3 queries", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 999), 1, 1, 4, 7) }},
-	{"bias keys", "Options.Bias", "0 to 7 keys", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 999), 1, 1, 3, 8) }},
-	{"bias keys negative", "Options.Bias", "0 to 7 keys", func(c *badCall) { c.o.Bias = Strided(make([]float32, 999), [4]int{1, 1, 3, -1}, [3]int{}) }},
-	{"bias dimension 0", "Options.Bias", "or 1 of each", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 999), 0, 1, 3, 7) }},
-	{"bias too short", "Options.Bias", "at least 168 elements", func(c *badCall) { c.o.Bias = BHLD(make([]float32, 167), 2, 4, 3, 7) }},
-	{"bias of f16 too short", "Options.Bias", "at least 168 elements", func(c *badCall) { c.o.Bias = BHLD(make([]F16, 167), 2, 4, 3, 7) }},
+	{"bias batch", "Options.Bias", "2 batch rows", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 999), 3, 1, 1, 7) }},
+	{"bias heads", "Options.Bias", "4 heads", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 999), 1, 2, 1, 7) }},
+	{"bias queries", "Options.Bias", "3 queries", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 999), 1, 1, 4, 7) }},
+	{"bias keys", "Options.Bias", "0 to 7 keys", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 999), 1, 1, 3, 8) }},
+	{"bias keys negative", "Options.Bias", "0 to 7 keys", func(c *badCall) { c.o.Bias = kernel.Strided(make([]float32, 999), [4]int{1, 1, 3, -1}, [3]int{}) }},
+	{"bias dimension 0", "Options.Bias", "or 1 of each", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 999), 0, 1, 3, 7) }},
+	{"bias too short", "Options.Bias", "at least 168 elements", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]float32, 167), 2, 4, 3, 7) }},
+	{"bias of f16 too short", "Options.Bias", "at least 168 elements", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]kernel.F16, 167), 2, 4, 3, 7) }},
 	{"bias negative stride", "Options.Bias", "negative stride", func(c *badCall) {
-		c.o.Bias = Strided(make([]float32, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, -7})
+		c.o.Bias = kernel.Strided(make([]float32, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, -7})
 	}},
 	{"bias overflows", "Options.Bias", "fits an int", func(c *badCall) {
-		c.o.Bias = Strided(make([]float32, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, math.MaxInt})
+		c.o.Bias = kernel.Strided(make([]float32, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, math.MaxInt})
 	}},
-	{"bias of int8", "Options.Bias", "float32, float16 or bfloat16", func(c *badCall) { c.o.Bias = BHLD(make([]int8, 21), 1, 1, 3, 7) }},
+	{"bias of int8", "Options.Bias", "float32, float16 or bfloat16", func(c *badCall) { c.o.Bias = kernel.BHLD(make([]int8, 21), 1, 1, 3, 7) }},
 	{"bias with scales", "Options.Bias", "float32, float16 or bfloat16", func(c *badCall) {
-		c.o.Bias = BHLD(make([]float32, 21), 1, 1, 3, 7).Scaled(&c.v)
+		c.o.Bias = kernel.BHLD(make([]float32, 21), 1, 1, 3, 7).Scaled(&c.v)
 	}},
 
 	{"LSE shape", "Options.LSE", "[2 4 3 1]", func(c *badCall) { c.o.LSE.shape[3] = 3 }},
@@ -85,21 +87,21 @@ var optionErrors = []struct {
 	{"LSE too short", "Options.LSE", "at least 24", func(c *badCall) { c.o.LSE.f32 = c.o.LSE.f32[:23] }},
 	{"LSE broadcast", "Options.LSE", "nest", func(c *badCall) { c.o.LSE.stride[1] = 0 }},
 	{"LSE negative stride", "Options.LSE", "negative stride", func(c *badCall) { c.o.LSE.stride[0] = -12 }},
-	{"LSE of f16", "Options.LSE", "float32", func(c *badCall) { c.o.LSE = BHLD(make([]F16, 24), 2, 4, 3, 1) }},
+	{"LSE of f16", "Options.LSE", "float32", func(c *badCall) { c.o.LSE = kernel.BHLD(make([]kernel.F16, 24), 2, 4, 3, 1) }},
 	{"weights shape", "Options.Weights", "[2 4 3 7]", func(c *badCall) { c.o.Weights.shape[3] = 5 }},
 	{"weights too short", "Options.Weights", "at least 168", func(c *badCall) { c.o.Weights.f32 = nil }},
 	{"weights rows overlap", "Options.Weights", "nest", func(c *badCall) { c.o.Weights.stride[2] = 6 }},
-	{"weights of bf16", "Options.Weights", "float32", func(c *badCall) { c.o.Weights = BHLD(make([]BF16, 168), 2, 4, 3, 7) }},
+	{"weights of bf16", "Options.Weights", "float32", func(c *badCall) { c.o.Weights = kernel.BHLD(make([]kernel.BF16, 168), 2, 4, 3, 7) }},
 	{"scores shape", "Options.Scores", "[2 4 3 7]", func(c *badCall) { c.o.Scores.shape[1] = 2 }},
 	{"scores too short", "Options.Scores", "at least 168", func(c *badCall) { c.o.Scores.f32 = c.o.Scores.f32[1:] }},
 
-	{"out is the bias", "out", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = BHLD(c.out.f32[7:], 1, 1, 3, 7) }},
+	{"out is the bias", "out", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(c.out.f32[7:], 1, 1, 3, 7) }},
 	{"out is the slopes", "out", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(c.out.f32[116:]) }},
 	{"out is the sinks", "out", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(c.out.f32) }},
 	{"LSE is q", "Options.LSE", "overlaps q", func(c *badCall) { c.o.LSE.f32 = c.q.f32[:24] }},
 	{"LSE is k", "Options.LSE", "overlaps k", func(c *badCall) { c.o.LSE.f32 = c.k.f32[144:] }},
 	{"LSE is v", "Options.LSE", "overlaps v", func(c *badCall) { c.o.LSE.f32 = c.v.f32[100:] }},
-	{"LSE is the bias", "Options.LSE", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = BHLD(c.o.LSE.f32, 1, 1, 3, 7) }},
+	{"LSE is the bias", "Options.LSE", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(c.o.LSE.f32, 1, 1, 3, 7) }},
 	{"LSE is the sinks", "Options.LSE", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(c.o.LSE.f32[20:]) }},
 	{"LSE is out", "Options.LSE", "another output", func(c *badCall) { c.o.LSE.f32 = c.out.f32[96:] }},
 	{"weights are out", "Options.Weights", "another output", func(c *badCall) { c.out.f32 = c.o.Weights.f32 }},
@@ -108,51 +110,51 @@ var optionErrors = []struct {
 	{"scores are the weights", "Options.Scores", "another output", func(c *badCall) { c.o.Scores = c.o.Weights }},
 	{"scores are the slopes", "Options.Scores", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(c.o.Scores.f32) }},
 
-	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = Window(-2, 0) }},
-	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = Causal(0).And(Window(0, math.MinInt)) }},
-	{"prefix nil", "Options.Mask", "no prefix", func(c *badCall) { c.o.Mask = PrefixLM(nil) }},
-	{"prefixes too many", "Options.Mask", "one for each: 2", func(c *badCall) { c.o.Mask = PrefixLM([]int{1, 2, 3}) }},
-	{"prefix negative", "Options.Mask", "prefix -1 of batch row 1", func(c *badCall) { c.o.Mask = PrefixLM([]int{1, -1}) }},
-	{"prefix too long", "Options.Mask", "0 to 1073741824", func(c *badCall) { c.o.Mask = PrefixLM([]int{1<<30 + 1}) }},
-	{"query lengths too few", "Options.Mask", "one per batch row: 2", func(c *badCall) { c.o.Mask = QueryLengths([]int{3}) }},
-	{"query length too long", "Options.Mask", "query length 4 of batch row 0", func(c *badCall) { c.o.Mask = QueryLengths([]int{4, 3}) }},
-	{"query length negative", "Options.Mask", "0 to 3", func(c *badCall) { c.o.Mask = QueryLengths([]int{3, -1}) }},
-	{"segments of queries", "Options.Mask", "2 batch rows of 3: 6", func(c *badCall) { c.o.Mask = Segments(make([]int32, 7), make([]int32, 14)) }},
-	{"segments of keys", "Options.Mask", "2 batch rows of 7: 14", func(c *badCall) { c.o.Mask = Segments(make([]int32, 6), make([]int32, 7)) }},
+	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
+	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},
+	{"prefix nil", "Options.Mask", "no prefix", func(c *badCall) { c.o.Mask = kernel.PrefixLM(nil) }},
+	{"prefixes too many", "Options.Mask", "one for each: 2", func(c *badCall) { c.o.Mask = kernel.PrefixLM([]int{1, 2, 3}) }},
+	{"prefix negative", "Options.Mask", "prefix -1 of batch row 1", func(c *badCall) { c.o.Mask = kernel.PrefixLM([]int{1, -1}) }},
+	{"prefix too long", "Options.Mask", "0 to 1073741824", func(c *badCall) { c.o.Mask = kernel.PrefixLM([]int{1<<30 + 1}) }},
+	{"query lengths too few", "Options.Mask", "one per batch row: 2", func(c *badCall) { c.o.Mask = kernel.QueryLengths([]int{3}) }},
+	{"query length too long", "Options.Mask", "query length 4 of batch row 0", func(c *badCall) { c.o.Mask = kernel.QueryLengths([]int{4, 3}) }},
+	{"query length negative", "Options.Mask", "0 to 3", func(c *badCall) { c.o.Mask = kernel.QueryLengths([]int{3, -1}) }},
+	{"segments of queries", "Options.Mask", "2 batch rows of 3: 6", func(c *badCall) { c.o.Mask = kernel.Segments(make([]int32, 7), make([]int32, 14)) }},
+	{"segments of keys", "Options.Mask", "2 batch rows of 7: 14", func(c *badCall) { c.o.Mask = kernel.Segments(make([]int32, 6), make([]int32, 7)) }},
 	{"segments that decrease", "Options.Mask", "batch row 1 that decrease", func(c *badCall) {
-		c.o.Mask = Segments(make([]int32, 6), []int32{5, 5, 5, 6, 7, 7, 8, 1, 1, 1, 2, 2, 1, 2})
+		c.o.Mask = kernel.Segments(make([]int32, 6), []int32{5, 5, 5, 6, 7, 7, 8, 1, 1, 1, 2, 2, 1, 2})
 	}},
-	{"block of no queries", "Options.Mask", "at least 1 of each", func(c *badCall) { c.o.Mask = BlockSparse(make([]bool, 7), 0, 1) }},
-	{"block of negative keys", "Options.Mask", "at least 1 of each", func(c *badCall) { c.o.Mask = BlockSparse(make([]bool, 7), 3, math.MinInt) }},
-	{"bitmap too short", "Options.Mask", "2 × 4 blocks: 8", func(c *badCall) { c.o.Mask = BlockSparse(make([]bool, 7), 2, 2) }},
-	{"bitmap too long", "Options.Mask", "2 × 4 blocks: 8", func(c *badCall) { c.o.Mask = BlockSparse(make([]bool, 9), 2, 2) }},
-	{"bitmap nil", "Options.Mask", "1 × 1 blocks: 1", func(c *badCall) { c.o.Mask = BlockSparse(nil, math.MaxInt, math.MaxInt) }},
-	{"bools of batch", "Options.Mask", "2 batch rows", func(c *badCall) { c.o.Mask = Visible(make([]bool, 999), [4]int{3, 1, 1, 7}) }},
-	{"bools of heads", "Options.Mask", "4 heads", func(c *badCall) { c.o.Mask = Hidden(make([]bool, 999), [4]int{1, 2, 1, 7}) }},
-	{"bools of queries", "Options.Mask", "3 queries", func(c *badCall) { c.o.Mask = Hidden(make([]bool, 999), [4]int{1, 1, 2, 7}) }},
-	{"bools of keys", "Options.Mask", "0 to 7 keys", func(c *badCall) { c.o.Mask = Visible(make([]bool, 999), [4]int{1, 1, 3, 8}) }},
-	{"bools negative", "Options.Mask", "or 1 of each", func(c *badCall) { c.o.Mask = Visible(make([]bool, 999), [4]int{-2, 1, 3, 7}) }},
-	{"bools too short", "Options.Mask", "at least 168", func(c *badCall) { c.o.Mask = Visible(make([]bool, 167), [4]int{2, 4, 3, 7}) }},
-	{"bools nil", "Options.Mask", "in 0 elements", func(c *badCall) { c.o.Mask = Hidden(nil, [4]int{1, 1, 1, 7}) }},
+	{"block of no queries", "Options.Mask", "at least 1 of each", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 7), 0, 1) }},
+	{"block of negative keys", "Options.Mask", "at least 1 of each", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 7), 3, math.MinInt) }},
+	{"bitmap too short", "Options.Mask", "2 × 4 blocks: 8", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 7), 2, 2) }},
+	{"bitmap too long", "Options.Mask", "2 × 4 blocks: 8", func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 9), 2, 2) }},
+	{"bitmap nil", "Options.Mask", "1 × 1 blocks: 1", func(c *badCall) { c.o.Mask = kernel.BlockSparse(nil, math.MaxInt, math.MaxInt) }},
+	{"bools of batch", "Options.Mask", "2 batch rows", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 999), [4]int{3, 1, 1, 7}) }},
+	{"bools of heads", "Options.Mask", "4 heads", func(c *badCall) { c.o.Mask = kernel.Hidden(make([]bool, 999), [4]int{1, 2, 1, 7}) }},
+	{"bools of queries", "Options.Mask", "3 queries", func(c *badCall) { c.o.Mask = kernel.Hidden(make([]bool, 999), [4]int{1, 1, 2, 7}) }},
+	{"bools of keys", "Options.Mask", "0 to 7 keys", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 999), [4]int{1, 1, 3, 8}) }},
+	{"bools negative", "Options.Mask", "or 1 of each", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 999), [4]int{-2, 1, 3, 7}) }},
+	{"bools too short", "Options.Mask", "at least 168", func(c *badCall) { c.o.Mask = kernel.Visible(make([]bool, 167), [4]int{2, 4, 3, 7}) }},
+	{"bools nil", "Options.Mask", "in 0 elements", func(c *badCall) { c.o.Mask = kernel.Hidden(nil, [4]int{1, 1, 1, 7}) }},
 	{"bools negative stride", "Options.Mask", "negative stride", func(c *badCall) {
-		c.o.Mask = VisibleStrided(make([]bool, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, -1})
+		c.o.Mask = kernel.VisibleStrided(make([]bool, 999), [4]int{1, 1, 3, 7}, [3]int{0, 0, -1})
 	}},
 	{"bools overflow", "Options.Mask", "fits an int", func(c *badCall) {
-		c.o.Mask = HiddenStrided(make([]bool, 999), [4]int{2, 1, 3, 7}, [3]int{math.MaxInt, 0, 7})
+		c.o.Mask = kernel.HiddenStrided(make([]bool, 999), [4]int{2, 1, 3, 7}, [3]int{math.MaxInt, 0, 7})
 	}},
 	{"second bools too short", "Options.Mask", "at least 7", func(c *badCall) {
-		c.o.Mask = Hidden(make([]bool, 7), [4]int{1, 1, 1, 7}).And(Visible(make([]bool, 6), [4]int{1, 1, 1, 7}))
+		c.o.Mask = kernel.Hidden(make([]bool, 7), [4]int{1, 1, 1, 7}).And(kernel.Visible(make([]bool, 6), [4]int{1, 1, 1, 7}))
 	}},
 	{"three bool masks", "Options.Mask", "more than 2 bool masks", func(c *badCall) {
-		one := Hidden(make([]bool, 7), [4]int{1, 1, 1, 7})
+		one := kernel.Hidden(make([]bool, 7), [4]int{1, 1, 1, 7})
 		c.o.Mask = one.And(one).And(one)
 	}},
 	{"two bitmaps", "Options.Mask", "more than 1 block-sparse", func(c *badCall) {
-		one := BlockSparse([]bool{true}, 3, 7)
+		one := kernel.BlockSparse([]bool{true}, 3, 7)
 		c.o.Mask = one.And(one)
 	}},
 	{"seven spans in two", "Options.Mask", "more than 6 masks made of spans", func(c *badCall) {
-		two := Causal(0).And(Causal(1))
+		two := kernel.Causal(0).And(kernel.Causal(1))
 		four := two.And(two)
 		c.o.Mask = four.And(four)
 	}},
@@ -168,7 +170,7 @@ func fill4(s []float32) []float32 {
 // been touched.
 func TestOptionErrors(t *testing.T) {
 	c := newBadCall()
-	if err := Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+	if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
 		t.Fatalf("nothing broken: %v", err)
 	}
 	for _, test := range optionErrors {
@@ -180,7 +182,7 @@ func TestOptionErrors(t *testing.T) {
 			for _, s := range outputs {
 				before = append(before, slices.Clone(s))
 			}
-			checkArgumentError(t, Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
+			checkArgumentError(t, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
 			for x, s := range outputs {
 				if !slices.Equal(s, before[x]) {
 					t.Errorf("output %d was overwritten", x)
@@ -192,7 +194,7 @@ func TestOptionErrors(t *testing.T) {
 
 func checkArgumentError(t *testing.T, err error, arg, want string) {
 	t.Helper()
-	var e *ArgumentError
+	var e *kernel.ArgumentError
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want an ArgumentError about %s", err, arg)
 	}
@@ -208,25 +210,25 @@ func TestGoodOptions(t *testing.T) {
 		"softcap most":         func(c *badCall) { c.o.Softcap = 0x1p127 },
 		"no sink":              func(c *badCall) { c.o.Sinks = []float32{negInf[0], 0, 0, 0} },
 		"starts empty":         func(c *badCall) { c.o.QueryStart, c.o.KeyStart = []int{}, []int{} },
-		"queries before 0":     func(c *badCall) { c.o.QueryStart, c.o.Mask = []int{1 - 1<<30}, Causal(math.MaxInt) },
+		"queries before 0":     func(c *badCall) { c.o.QueryStart, c.o.Mask = []int{1 - 1<<30}, kernel.Causal(math.MaxInt) },
 		"positions at the end": func(c *badCall) { c.o.QueryStart, c.o.KeyStart = []int{1<<30 - 3}, []int{1<<30 - 7, 0} },
-		"huge blocks":          func(c *badCall) { c.o.Mask = BlockSparse([]bool{true}, math.MaxInt, math.MaxInt) },
-		"bitmap of one key":    func(c *badCall) { c.o.Mask = BlockSparse(make([]bool, 21), 1, 1) },
-		"window without end":   func(c *badCall) { c.o.Mask = Window(math.MaxInt, math.MaxInt).And(Window(-1, -1)) },
-		"empty bools":          func(c *badCall) { c.o.Mask = Visible(nil, [4]int{1, 1, 1, 0}) },
-		"empty bias":           func(c *badCall) { c.o.Bias = BHLD([]float32{}, 1, 1, 1, 0) },
+		"huge blocks":          func(c *badCall) { c.o.Mask = kernel.BlockSparse([]bool{true}, math.MaxInt, math.MaxInt) },
+		"bitmap of one key":    func(c *badCall) { c.o.Mask = kernel.BlockSparse(make([]bool, 21), 1, 1) },
+		"window without end":   func(c *badCall) { c.o.Mask = kernel.Window(math.MaxInt, math.MaxInt).And(kernel.Window(-1, -1)) },
+		"empty bools":          func(c *badCall) { c.o.Mask = kernel.Visible(nil, [4]int{1, 1, 1, 0}) },
+		"empty bias":           func(c *badCall) { c.o.Bias = kernel.BHLD([]float32{}, 1, 1, 1, 0) },
 		"unused strides": func(c *badCall) {
-			c.o.Mask = VisibleStrided(make([]bool, 7), [4]int{1, 1, 1, 7}, [3]int{-1, math.MaxInt, math.MinInt})
+			c.o.Mask = kernel.VisibleStrided(make([]bool, 7), [4]int{1, 1, 1, 7}, [3]int{-1, math.MaxInt, math.MinInt})
 		},
 		"threads beyond all": func(c *badCall) { c.o.Threads = math.MaxInt },
-		"bias is q":          func(c *badCall) { c.o.Bias = BHLD(c.q.f32, 1, 1, 3, 7) },
+		"bias is q":          func(c *badCall) { c.o.Bias = kernel.BHLD(c.q.f32, 1, 1, 3, 7) },
 		"ids that jump": func(c *badCall) {
-			c.o.Mask = Segments([]int32{math.MinInt32, 0, 0, math.MaxInt32, 1, 1}, make([]int32, 14))
+			c.o.Mask = kernel.Segments([]int32{math.MinInt32, 0, 0, math.MaxInt32, 1, 1}, make([]int32, 14))
 		},
 	} {
 		c := newBadCall()
 		change(c)
-		if err := Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+		if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, x := range c.out.f32 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // column is one head of tokens with a single number each, a view of x: what the examples
@@ -104,7 +105,7 @@ func ExampleHidden() {
 // A bias for every query and key, the same for all heads, is added to the scores. That of
 // query 0 is in favour of key 2; that of query 1 hides key 0.
 func ExampleOptions_bias() {
-	hide := kernel.Log2(0) // -Inf
+	hide := numeric.Log2(0) // -Inf
 	bias := []float32{
 		0, 0, 100,
 		hide, 0, 0,
@@ -193,13 +194,13 @@ func ExampleAccumulate() {
 		for i := range v {
 			v[i] = value
 		}
-		err := kernel.Accumulate(state, column(0), column(k...), column(v...), kernel.Options{KeyStart: []int{chunk * 256}})
+		err := kernel.AccumulatePartials(state, column(0), column(k...), column(v...), kernel.Options{KeyStart: []int{chunk * 256}})
 		if err != nil {
 			fmt.Println(err)
 		}
 	}
 	out := make([]float32, d)
-	err := kernel.Merge(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
+	err := kernel.MergePartials(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
 	fmt.Println(out, err)
 
 	// Output: [3] <nil>

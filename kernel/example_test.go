@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/rope"
 )
 
 // One head, two queries, three keys. The scores are far apart, so that every
@@ -114,10 +118,10 @@ func ExampleTensor_Scaled() {
 	const length = 2
 	k := []float32{0, 0, 0, 0, 8, 0, 0, 0}
 	v := []float32{1, 2, 3, 4, 127, 64, -127, 0}
-	fmt.Println(kernel.QuantizeInt8(keys[:length*d], keyScale[:length], k, d))
-	fmt.Println(kernel.QuantizeInt8(values[:length*d], valueScale[:length], v, d))
+	fmt.Println(numeric.QuantizeInt8(keys[:length*d], keyScale[:length], k, d))
+	fmt.Println(numeric.QuantizeInt8(values[:length*d], valueScale[:length], v, d))
 
-	q := []kernel.F16{kernel.ToF16(900), 0, 0, 0}
+	q := []kernel.F16{numeric.ToF16(900), 0, 0, 0}
 	out := make([]kernel.F16, d)
 	err := kernel.Attention(
 		kernel.BHLD(out, batch, heads, 1, d),
@@ -193,7 +197,7 @@ func ExampleMerge() {
 		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.Options{KeyStart: []int{lo}}))
 		parts = append(parts, *p)
 	}
-	fmt.Println(kernel.Merge(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
+	fmt.Println(kernel.MergePartials(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
 
 	// Output:
 	// <nil>
@@ -205,7 +209,7 @@ func ExampleMerge() {
 // A cache of four pages of two tokens, used by two texts that share a beginning.
 func ExampleCache() {
 	const d = 1
-	cache, err := kernel.NewCache(kernel.CacheConfig{Heads: 1, HeadSize: d, PageSize: 2, Pages: 4})
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: d, PageSize: 2, Pages: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -237,14 +241,14 @@ func ExampleLinear() {
 		1, 2, 3,
 		4, 5, 6,
 	}
-	layer, err := kernel.NewLinear(kernel.Rows(weights, 2, 3), []float32{100, 200})
+	layer, err := linear.New(linear.DenseMatrix(weights, 2, 3), []float32{100, 200})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	x := []float32{1, 0, 0, 0, 1, 1}
 	out := make([]float32, 2*2)
-	err = layer.Apply(kernel.Rows(out, 2, 2), kernel.Rows(x, 2, 3), kernel.LinearOptions{})
+	err = layer.Apply(linear.DenseMatrix(out, 2, 2), linear.DenseMatrix(x, 2, 3), linear.Options{})
 	fmt.Println(out, err)
 
 	// Output: [101 204 105 211] <nil>
@@ -253,7 +257,7 @@ func ExampleLinear() {
 // Two heads of two tokens at positions 0 and 3: one pair a head, one radian a
 // position.
 func ExampleRope() {
-	rope, err := kernel.NewRope(kernel.RopeConfig{Dims: 2})
+	rope, err := rope.New(rope.Config{Dims: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -297,7 +301,7 @@ func ExampleOptions() {
 
 	want := make([]float32, len(x))
 	err := kernel.Attention(kernel.BHLD(want, batch, heads, length, d), t, t, t,
-		kernel.Options{Tier: "generic", Threads: 1})
+		kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 1}})
 	fmt.Println(err)
 
 	for _, tier := range kernel.Tiers() {
@@ -306,7 +310,7 @@ func ExampleOptions() {
 		}
 		out := make([]float32, len(x))
 		err := kernel.Attention(kernel.BHLD(out, batch, heads, length, d), t, t, t,
-			kernel.Options{Tier: tier.Name, Threads: 4})
+			kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 4}})
 		if err != nil || !slices.Equal(out, want) {
 			fmt.Println(tier.Name, "differs", err)
 		}
@@ -329,7 +333,7 @@ func ExampleOptions_run() {
 	}
 	t := kernel.BHLD(x, batch, heads, length, d)
 	err := kernel.Attention(kernel.BHLD(out, batch, heads, length, d), t, t,
-		kernel.BHLD(v, batch, heads, length, d), kernel.Options{Run: inTurn})
+		kernel.BHLD(v, batch, heads, length, d), kernel.Options{Exec: kernel.Exec{ParallelFor: inTurn}})
 	fmt.Println(out, err)
 
 	// Output: [2.5 2.5 2.5 2.5] <nil>
@@ -360,7 +364,7 @@ func ExampleTierError() {
 	out := make([]float32, 4)
 	t := kernel.BHLD(x, 1, 1, 1, 4)
 
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 4), t, t, t, kernel.Options{Tier: "mmx"})
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 4), t, t, t, kernel.Options{Exec: kernel.Exec{Tier: "mmx"}})
 	var bad *kernel.TierError
 	if errors.As(err, &bad) {
 		fmt.Println(bad.Tier, "asked for by", bad.Source)

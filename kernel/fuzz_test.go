@@ -1,8 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A fuzzCall is what the fuzzer draws: a shape, a level for every factor of an
@@ -58,7 +60,7 @@ func FuzzAttention(f *testing.F) {
 		case c.tooLarge():
 			t.Skip("too large for a fuzz step")
 		case !c.validShape():
-			c.refused(t, Options{Scale: scale, Threads: threads})
+			c.refused(t, kernel.Options{Scale: scale, Exec: kernel.Exec{Threads: threads}})
 		case !c.validNumbers():
 			c.refused(t, c.options(c.optionCase()))
 		default:
@@ -96,7 +98,7 @@ func (c *fuzzCall) optionCase() *optionCase {
 }
 
 // options are those of the levels, and the numbers that are not 0 instead of theirs.
-func (c *fuzzCall) options(from *optionCase) Options {
+func (c *fuzzCall) options(from *optionCase) kernel.Options {
 	o := from.options()
 	o.Scale, o.Threads = c.scale, c.threads
 	if c.softcap != 0 {
@@ -115,11 +117,11 @@ func (c *fuzzCall) options(from *optionCase) Options {
 }
 
 // refused makes the call with more than enough memory.
-func (c *fuzzCall) refused(t *testing.T, o Options) {
-	mem := func(b, h, l, d int) Tensor { return BHLD(filled(1<<16, canary), b, h, l, d) }
+func (c *fuzzCall) refused(t *testing.T, o kernel.Options) {
+	mem := func(b, h, l, d int) kernel.Tensor { return kernel.BHLD(filled(1<<16, canary), b, h, l, d) }
 	out := mem(c.b, c.h, c.lq, c.dv)
-	err := Attention(out, mem(c.b, c.h, c.lq, c.d), mem(c.b, c.hkv, c.lk, c.d), mem(c.b, c.hkv, c.lk, c.dv), o)
-	var arg *ArgumentError
+	err := kernel.Attention(out, mem(c.b, c.h, c.lq, c.d), mem(c.b, c.hkv, c.lk, c.d), mem(c.b, c.hkv, c.lk, c.dv), o)
+	var arg *kernel.ArgumentError
 	if !errors.As(err, &arg) {
 		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
 	}

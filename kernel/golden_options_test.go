@@ -1,6 +1,10 @@
-package kernel
+package kernel_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
 
 // goldenOptionCase is the call that every golden of an option is about.
 func goldenOptionCase() attnCase {
@@ -9,7 +13,7 @@ func goldenOptionCase() attnCase {
 
 // goldenOptions are the options whose outputs are pinned, each by itself and all of
 // them together. As with goldenCases: never change one, add new ones.
-func goldenOptions() map[string]Options {
+func goldenOptions() map[string]kernel.Options {
 	c := goldenOptionCase()
 	r := rng(132)
 	numbers := func(n int) []float32 {
@@ -24,7 +28,7 @@ func goldenOptions() map[string]Options {
 		}
 		return s
 	}
-	bias := BHLD(numbers(c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
+	bias := kernel.BHLD(numbers(c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
 	for x := range bias.f32 {
 		if x%7 == 3 {
 			bias.f32[x] = negInf[0]
@@ -37,32 +41,32 @@ func goldenOptions() map[string]Options {
 	for x := range queryIDs {
 		queryIDs[x] = int32(x % c.lq / 2)
 	}
-	padding := Hidden(flags(c.b*c.lk, 3), [4]int{c.b, 1, 1, c.lk})
+	padding := kernel.Hidden(flags(c.b*c.lk, 3), [4]int{c.b, 1, 1, c.lk})
 	past := []int{251, 17}
-	all := Options{
-		Mask:    Causal(2).And(Window(200, -1)).And(QueryLengths([]int{19, 12})).And(padding),
+	all := kernel.Options{
+		Mask:    kernel.Causal(2).And(kernel.Window(200, -1)).And(kernel.QueryLengths([]int{19, 12})).And(padding),
 		Scale:   0.375,
 		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{0, 1, -1, negInf[0]},
-		Bias: BHLD(bias.f32, 1, 1, c.lq, c.lk), Dropout: Dropout{Rate: 0.25, Seed: 1 << 40, Sequences: []uint32{9, 8}},
+		Bias: kernel.BHLD(bias.f32, 1, 1, c.lq, c.lk), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1 << 40, Sequences: []uint32{9, 8}},
 		QueryStart: []int{1251, 1017}, KeyStart: []int{1000}, Score: tiltScores,
 	}
-	return map[string]Options{
-		"option-offset":       {Mask: Causal(0), QueryStart: past},
-		"option-window":       {Mask: Window(40, 3), QueryStart: past},
-		"option-prefix":       {Mask: PrefixLM([]int{100, 3})},
-		"option-lengths":      {Mask: KeyLengths([]int{257, 0}).And(QueryLengths([]int{3, 19}))},
-		"option-segments":     {Mask: Segments(queryIDs, keyIDs)},
-		"option-block-sparse": {Mask: BlockSparse(flags(4*9, 2), 5, 32)},
-		"option-visible":      {Mask: Visible(flags(c.lq*c.lk, 4), [4]int{1, 1, c.lq, c.lk})},
+	return map[string]kernel.Options{
+		"option-offset":       {Mask: kernel.Causal(0), QueryStart: past},
+		"option-window":       {Mask: kernel.Window(40, 3), QueryStart: past},
+		"option-prefix":       {Mask: kernel.PrefixLM([]int{100, 3})},
+		"option-lengths":      {Mask: kernel.KeyLengths([]int{257, 0}).And(kernel.QueryLengths([]int{3, 19}))},
+		"option-segments":     {Mask: kernel.Segments(queryIDs, keyIDs)},
+		"option-block-sparse": {Mask: kernel.BlockSparse(flags(4*9, 2), 5, 32)},
+		"option-visible":      {Mask: kernel.Visible(flags(c.lq*c.lk, 4), [4]int{1, 1, c.lq, c.lk})},
 		"option-hidden":       {Mask: padding},
 		"option-bias":         {Bias: bias},
-		"option-bias-f16":     {Bias: bias.as(Float16)},
-		"option-bias-bf16":    {Bias: bias.as(BFloat16)},
+		"option-bias-f16":     {Bias: bias.as(kernel.Float16)},
+		"option-bias-bf16":    {Bias: bias.as(kernel.BFloat16)},
 		"option-softcap":      {Softcap: 1.5},
 		"option-alibi":        {ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: past},
 		"option-sinks":        {Sinks: []float32{0, 2, -1, negInf[0]}},
-		"option-dropout":      {Dropout: Dropout{Rate: 0.5, Seed: 0x0123456789abcdef}, QueryStart: []int{-3}},
-		"option-key-start":    {KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: Causal(0)},
+		"option-dropout":      {Dropout: kernel.Dropout{Rate: 0.5, Seed: 0x0123456789abcdef}, QueryStart: []int{-3}},
+		"option-key-start":    {KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)},
 		"option-hook":         {Score: tiltScores},
 		"option-all":          all,
 	}
@@ -77,7 +81,7 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 	o.Tier, o.Threads = tier, threads
 	o.LSE = c.tensor(c.b, c.h, c.lq, 1, canary)
 	o.Weights = c.tensor(c.b, c.h, c.lq, c.lk, canary)
-	o.Scores, o.ScoreStage = c.tensor(c.b, c.h, c.lq, c.lk, canary), ScoresMasked
+	o.Scores, o.ScoreStage = c.tensor(c.b, c.h, c.lq, c.lk, canary), kernel.ScoresMasked
 	out := attend(t, q, k, v, o)
 	return hash(&out, &o.LSE, &o.Weights, &o.Scores)
 }
@@ -87,15 +91,15 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 func goldenPartials(t *testing.T, tier string, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.inputs()
-	p := NewPartials(2, c.b, c.h, c.lq, c.dv)
-	if err := AttentionPartials(p, q, k, v, Options{Tier: tier, Threads: threads, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
+	p := kernel.NewPartials(2, c.b, c.h, c.lq, c.dv)
+	if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
 		t.Fatal(err)
 	}
 	out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary), c.tensor(c.b, c.h, c.lq, 1, canary)
-	if err := Merge(out, []Partials{*p}, MergeOptions{Sinks: []float32{0, 1, 2, 3}, LSE: lse, Tier: tier}); err != nil {
+	if err := kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{Sinks: []float32{0, 1, 2, 3}, LSE: lse, Exec: kernel.Exec{Tier: tier}}); err != nil {
 		t.Fatal(err)
 	}
-	flat := func(s []float32) Tensor { return BHLD(s, 1, 1, 1, len(s)) }
+	flat := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, 1, len(s)) }
 	max, sum, o := flat(p.Max), flat(p.Sum), flat(p.Out)
 	return hash(&max, &sum, &o, &out, &lse)
 }
@@ -106,12 +110,12 @@ func goldenRagged(t *testing.T, tier string, threads int) string {
 	c := attnCase{b: 6, h: 4, hkv: 2, lq: 40, lk: 600, d: 16, dv: 12, layout: tokenMajor, seed: 141}
 	lengths := raggedLengths{queries: []int{40, 1, 0, 7, 1, 2}, keys: []int{40, 600, 9, 263, 256, 0}, start: 3}
 	q, k, v := lengths.pack(c.inputs())
-	o := Options{
-		Mask: Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
-		LSE: c.tensor(c.b, c.h, c.lq, 1, canary), Tier: tier, Threads: threads,
+	o := kernel.Options{
+		Mask: kernel.Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
+		LSE: c.tensor(c.b, c.h, c.lq, 1, canary), Exec: kernel.Exec{Tier: tier, Threads: threads},
 	}
 	out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary), &o)
-	if err := Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, o); err != nil {
 		t.Fatal(err)
 	}
 	return hash(&out, &o.LSE)

@@ -1,9 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
 	"unsafe"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestGuardOptions makes calls with options with every slice that they hold, and every
@@ -20,8 +22,8 @@ func TestGuardOptions(t *testing.T) {
 			lengths := c.raggedLengths()
 			q, k, v = lengths.pack(q, k, v)
 			out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
-			want := [...]Tensor{out, o.LSE, o.Weights, o.Scores}
-			if err := Attention(want[0], q, k, v, o); err != nil {
+			want := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
+			if err := kernel.Attention(want[0], q, k, v, o); err != nil {
 				t.Fatal(err)
 			}
 			a.slots = a.slots[:0]
@@ -30,12 +32,12 @@ func TestGuardOptions(t *testing.T) {
 			out = a.put("out", out)
 			eachTier(t, func(t *testing.T, tier *tier) {
 				o.Tier = tier.name
-				got := [...]Tensor{out, o.LSE, o.Weights, o.Scores}
+				got := [...]kernel.Tensor{out, o.LSE, o.Weights, o.Scores}
 				for x := range got {
 					clear(got[x].f32)
 					clear(got[x].u16())
 				}
-				if err := Attention(out, q, k, v, o); err != nil {
+				if err := kernel.Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
 				for x := range got {
@@ -47,8 +49,8 @@ func TestGuardOptions(t *testing.T) {
 }
 
 // putOptions moves all that options hold into the arena.
-func (a *arena) putOptions(o *Options) {
-	for name, t := range map[string]*Tensor{"Bias": &o.Bias, "LSE": &o.LSE, "Weights": &o.Weights, "Scores": &o.Scores} {
+func (a *arena) putOptions(o *kernel.Options) {
+	for name, t := range map[string]*kernel.Tensor{"Bias": &o.Bias, "LSE": &o.LSE, "Weights": &o.Weights, "Scores": &o.Scores} {
 		if t.isSet() {
 			*t = a.put(name, *t)
 		}

@@ -1,16 +1,18 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"os"
 	"runtime"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestMain lists the tiers, so that every test log says what was really tested.
 func TestMain(m *testing.M) {
-	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, Contract)
-	for _, t := range Tiers() {
+	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, kernel.Contract)
+	for _, t := range kernel.Tiers() {
 		if t.Runs {
 			fmt.Printf("attn: tier %s is tested\n", t.Name)
 			if x, _ := tierFor(t.Name); x.panels[0].fewScoresF16 == nil {

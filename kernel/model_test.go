@@ -1,18 +1,20 @@
-package kernel
+package kernel_test
 
 import (
 	"math"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A model computes calls as the package documentation defines them, row by
 // row and key by key, with all options: no panels, no tiles, no lanes, no
 // spans.
 type model struct {
-	q, k, v Tensor // widened, as is
-	bias    Tensor
-	o       *Options
+	q, k, v kernel.Tensor // widened, as is
+	bias    kernel.Tensor
+	o       *kernel.Options
 	group   int
 }
 
@@ -28,7 +30,7 @@ type modelBlock struct {
 	o    []float32
 }
 
-func newModel(q, k, v Tensor, o *Options) *model {
+func newModel(q, k, v kernel.Tensor, o *kernel.Options) *model {
 	return &model{q: q.widened(), k: k.widened(), v: v.widened(), bias: o.Bias.widened(), o: o, group: max(1, q.shape[1]) / max(1, k.shape[1])}
 }
 
@@ -49,9 +51,9 @@ func (r *model) row(b, h, i int) modelRow {
 			s[j] = final
 		}
 		switch r.o.ScoreStage {
-		case ScoresScaled:
+		case kernel.ScoresScaled:
 			row.scores[j] = natural(raw)
-		case ScoresCapped:
+		case kernel.ScoresCapped:
 			row.scores[j] = natural(capped)
 		default:
 			row.scores[j] = natural(s[j])
@@ -59,7 +61,7 @@ func (r *model) row(b, h, i int) modelRow {
 	}
 	start := each(r.o.KeyStart, b)
 	for lo := 0; lo < keys; {
-		hi := min(keys, lo+blockKeys-(start+lo)%blockKeys)
+		hi := min(keys, lo+engine.BlockKeys-(start+lo)%engine.BlockKeys)
 		row.blocks = append(row.blocks, r.block(b, h, i, lo, s[lo:hi]))
 		lo = hi
 	}
@@ -86,8 +88,8 @@ func (r *model) score(b, h, i, j int) (raw, capped float32) {
 	}
 	raw, capped = acc, acc
 	if r.o.Score != nil {
-		tile := ScoreTile{Scores: []float32{acc}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: each(r.o.KeyStart, b) + j,
-			Rows: []ScoreRow{{Head: h, Query: i, Position: each(r.o.QueryStart, b) + i}}}
+		tile := kernel.ScoreTile{Scores: []float32{acc}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: each(r.o.KeyStart, b) + j,
+			Rows: []kernel.ScoreRow{{Head: h, Query: i, Position: each(r.o.QueryStart, b) + i}}}
 		r.o.Score(&tile)
 		capped = tile.Scores[0]
 	}

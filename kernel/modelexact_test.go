@@ -1,9 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // An exactRow is a row of a call in float64.
@@ -72,8 +74,8 @@ func (r *model) exactScore(b, h, i, j int) (s, size float64) {
 	}
 	queryAt, keyAt := each(r.o.QueryStart, b)+i, each(r.o.KeyStart, b)+j
 	if r.o.Score != nil {
-		tile := ScoreTile{Scores: []float32{float32(s * math.Log2E)}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: keyAt,
-			Rows: []ScoreRow{{Head: h, Query: i, Position: queryAt}}}
+		tile := kernel.ScoreTile{Scores: []float32{float32(s * math.Log2E)}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: keyAt,
+			Rows: []kernel.ScoreRow{{Head: h, Query: i, Position: queryAt}}}
 		r.o.Score(&tile)
 		s = float64(tile.Scores[0]) / math.Log2E
 		if !math.IsInf(s, -1) {

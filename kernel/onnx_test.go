@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"flag"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/numeric"
 )
 
 var onnxFolder = flag.String("cases", "testdata/onnx", "folder with the cases of TestONNX, seen from here or from the root of the module")
@@ -93,7 +95,7 @@ func (want *onnxTensor) compare(got []float32) error {
 // f16Order rounds to float16 and returns the number of the result: neighbours
 // have neighbouring numbers.
 func f16Order(x float32) int {
-	h := int(ToF16(x))
+	h := int(numeric.ToF16(x))
 	if h >= 1<<15 {
 		return 1<<15 - h
 	}

@@ -1,9 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // attention is ONNX's operator in terms of this package. It returns the outputs
@@ -28,10 +30,10 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 		}
 	}
 	y := c.newY(q, v)
-	if err := Attention(y, q, k, v, o); err != nil {
+	if err := kernel.Attention(y, q, k, v, o); err != nil {
 		return out, err
 	}
-	for slot, x := range [...]Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
+	for slot, x := range [...]kernel.Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
 		out[slot] = x.widened().f32
 	}
 	return out, nil
@@ -39,40 +41,40 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 
 // heads returns an input as a tensor: [B, H, L, D], or [B, L, H·D] with the number
 // of heads in an attribute.
-func (c *onnxCase) heads(slot int, attr string) (Tensor, error) {
+func (c *onnxCase) heads(slot int, attr string) (kernel.Tensor, error) {
 	x := c.inputs[slot]
 	s, h := x.Shape, int(c.attrs[attr])
 	switch {
 	case len(s) == 4:
-		return BHLD(x.floats, s[0], s[1], s[2], s[3]).as(x.dtype()), nil
+		return kernel.BHLD(x.floats, s[0], s[1], s[2], s[3]).as(x.dtype()), nil
 	case len(s) == 3 && h > 0 && s[2]%h == 0:
-		return BLHD(x.floats, s[0], s[1], h, s[2]/h).as(x.dtype()), nil
+		return kernel.BLHD(x.floats, s[0], s[1], h, s[2]/h).as(x.dtype()), nil
 	}
-	return Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
+	return kernel.Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
 }
 
 // newY makes an output of the operator's layout, which is that of its input Q.
-func (c *onnxCase) newY(q, v Tensor) Tensor {
+func (c *onnxCase) newY(q, v kernel.Tensor) kernel.Tensor {
 	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], v.shape[3]
 	y := filled(b*h*l*d, canary)
 	if len(c.inputs[onnxQ].Shape) == 3 {
-		return BLHD(y, b, l, h, d).as(q.dtype)
+		return kernel.BLHD(y, b, l, h, d).as(q.dtype)
 	}
-	return BHLD(y, b, h, l, d).as(q.dtype)
+	return kernel.BHLD(y, b, h, l, d).as(q.dtype)
 }
 
 // present returns the past, if there is any, with the new rows after it.
-func (c *onnxCase) present(slot int, fresh Tensor) (Tensor, error) {
+func (c *onnxCase) present(slot int, fresh kernel.Tensor) (kernel.Tensor, error) {
 	b, h, l, d := fresh.shape[0], fresh.shape[1], fresh.shape[2], fresh.shape[3]
-	past := BHLD([]float32{}, b, h, 0, d)
+	past := kernel.BHLD([]float32{}, b, h, 0, d)
 	if x := c.inputs[slot]; x != nil {
 		if s := x.Shape; len(s) != 4 || s[0] != b || s[1] != h || s[3] != d {
-			return Tensor{}, fmt.Errorf("%s: shape %v before %v", x.Name, s, fresh.shape)
+			return kernel.Tensor{}, fmt.Errorf("%s: shape %v before %v", x.Name, s, fresh.shape)
 		}
-		past = BHLD(x.floats, b, h, x.Shape[2], d)
+		past = kernel.BHLD(x.floats, b, h, x.Shape[2], d)
 	}
 	n := past.shape[2]
-	all := BHLD(make([]float32, b*h*(n+l)*d), b, h, n+l, d)
+	all := kernel.BHLD(make([]float32, b*h*(n+l)*d), b, h, n+l, d)
 	eachRow(&all, func(b, h, j int, row []float32) {
 		if j < n {
 			copy(row, rowOf(&past, b, h, j))
@@ -92,7 +94,7 @@ func (c *onnxCase) attr(name string, def float64) float64 {
 }
 
 // options translates attributes, mask and lengths.
-func (c *onnxCase) options(queries, past int) (o Options, err error) {
+func (c *onnxCase) options(queries, past int) (o kernel.Options, err error) {
 	if c.attr("scale", 1) == 0 {
 		return o, errors.New("a scale of 0")
 	}
@@ -106,22 +108,22 @@ func (c *onnxCase) options(queries, past int) (o Options, err error) {
 		if past != 0 {
 			return o, fmt.Errorf("%s besides a past", x.Name)
 		}
-		o.Mask = KeyLengths(x.ints)
+		o.Mask = kernel.KeyLengths(x.ints)
 		o.QueryStart = nil
 		for _, n := range x.ints {
 			o.QueryStart = append(o.QueryStart, n-queries)
 		}
 	}
 	if c.attr("is_causal", 0) != 0 {
-		o.Mask = o.Mask.And(Causal(0))
+		o.Mask = o.Mask.And(kernel.Causal(0))
 	}
-	o.Mask = o.Mask.And(Window(int(c.attr("left_window_size", -1)), int(c.attr("right_window_size", -1))))
+	o.Mask = o.Mask.And(kernel.Window(int(c.attr("left_window_size", -1)), int(c.attr("right_window_size", -1))))
 	return o, c.mask(&o)
 }
 
 // mask adds attn_mask, of up to four dimensions, the last of which may be shorter
 // than the keys.
-func (c *onnxCase) mask(o *Options) error {
+func (c *onnxCase) mask(o *kernel.Options) error {
 	x := c.inputs[onnxMask]
 	if x == nil {
 		return nil
@@ -133,9 +135,9 @@ func (c *onnxCase) mask(o *Options) error {
 	copy(shape[4-len(x.Shape):], x.Shape)
 	switch x.DType {
 	case "bool":
-		o.Mask = o.Mask.And(Visible(x.bools, shape))
+		o.Mask = o.Mask.And(kernel.Visible(x.bools, shape))
 	case "float32", "float16":
-		o.Bias = BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]).as(x.dtype())
+		o.Bias = kernel.BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]).as(x.dtype())
 	default:
 		return fmt.Errorf("%s: a mask of %s", x.Name, x.DType)
 	}
@@ -143,15 +145,15 @@ func (c *onnxCase) mask(o *Options) error {
 }
 
 // scores returns the output qk_matmul_output.
-func (c *onnxCase) scores(q, k, v Tensor, o *Options) ([]float32, error) {
+func (c *onnxCase) scores(q, k, v kernel.Tensor, o *kernel.Options) ([]float32, error) {
 	b, h, l, keys := q.shape[0], q.shape[1], q.shape[2], k.shape[2]
 	s := filled(b*h*l*keys, canary)
-	t := BHLD(s, b, h, l, keys)
+	t := kernel.BHLD(s, b, h, l, keys)
 	switch mode := c.attr("qk_matmul_output_mode", 0); mode {
 	case 0, 1: // of all keys, also those past a length, which a call with lengths does not read
-		return s, Attention(c.newY(q, v), q, k, v, Options{Scale: o.Scale, Softcap: o.Softcap, Scores: t, ScoreStage: ScoreStage(mode), Tier: o.Tier})
+		return s, kernel.Attention(c.newY(q, v), q, k, v, kernel.Options{Scale: o.Scale, Softcap: o.Softcap, Scores: t, ScoreStage: kernel.ScoreStage(mode), Exec: kernel.Exec{Tier: o.Tier}})
 	case 2:
-		o.Scores, o.ScoreStage = t, ScoresMasked
+		o.Scores, o.ScoreStage = t, kernel.ScoresMasked
 	case 3:
 		o.Weights = t
 	default:

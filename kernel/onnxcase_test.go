@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // The operator's inputs and outputs, by the numbers of their slots.
@@ -128,7 +130,7 @@ func (x *onnxTensor) load(data []byte) error {
 		case "float32":
 			x.floats = append(x.floats, math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 		case "float16":
-			x.floats = append(x.floats, F16(binary.LittleEndian.Uint16(data[2*i:])).Float32())
+			x.floats = append(x.floats, kernel.F16(binary.LittleEndian.Uint16(data[2*i:])).Float32())
 		case "int64":
 			x.ints = append(x.ints, int(int64(binary.LittleEndian.Uint64(data[8*i:]))))
 		case "bool":
@@ -139,9 +141,9 @@ func (x *onnxTensor) load(data []byte) error {
 }
 
 // dtype returns the element type of an input of floats.
-func (x *onnxTensor) dtype() DType {
+func (x *onnxTensor) dtype() kernel.DType {
 	if x.DType == "float16" {
-		return Float16
+		return kernel.Float16
 	}
-	return Float32
+	return kernel.Float32
 }

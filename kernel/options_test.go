@@ -1,9 +1,12 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // An optionCase draws one level of every factor of a call.
@@ -35,8 +38,8 @@ var optionShapes = []attnCase{
 
 // optionTypes are element types of a case and, q's, of its bias.
 var optionTypes = []callTypes{
-	{}, {Float16, Float16, Float16, Float16}, {BFloat16, BFloat16, BFloat16, BFloat16},
-	{Float32, Int8, Float16, BFloat16}, {Float16, Float32, Int8, Float32},
+	{}, {kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}, {kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16},
+	{kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16}, {kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32},
 }
 
 func (c *optionCase) level(name string) int { return c.levels[factor(name)] }
@@ -59,8 +62,8 @@ func newOptionCase(seed uint64, levels []int) *optionCase {
 }
 
 // options builds the options that the levels stand for.
-func (c *optionCase) options() Options {
-	o := Options{Mask: c.spans().And(c.bools()).And(c.blocks()), Bias: c.biases()}
+func (c *optionCase) options() kernel.Options {
+	o := kernel.Options{Mask: c.spans().And(c.bools()).And(c.blocks()), Bias: c.biases()}
 	o.Softcap = []float32{0, 0.75, 30}[c.level("softcap")]
 	if c.level("alibi") == 1 {
 		o.ALiBi = filled(c.h, 0)
@@ -75,9 +78,9 @@ func (c *optionCase) options() Options {
 	}
 	switch c.level("dropout") {
 	case 1:
-		o.Dropout = Dropout{Rate: 0.25, Seed: c.r.next()}
+		o.Dropout = kernel.Dropout{Rate: 0.25, Seed: c.r.next()}
 	case 2:
-		o.Dropout = Dropout{Rate: 0.9, Seed: c.r.next(), Sequences: make([]uint32, c.b)}
+		o.Dropout = kernel.Dropout{Rate: 0.9, Seed: c.r.next(), Sequences: make([]uint32, c.b)}
 		for b := range o.Dropout.Sequences {
 			o.Dropout.Sequences[b] = uint32(c.r.next())
 		}
@@ -101,11 +104,11 @@ func (c *optionCase) options() Options {
 }
 
 // tiltScores depends on all that a hook may use, and hides some keys.
-func tiltScores(t *ScoreTile) {
+func tiltScores(t *kernel.ScoreTile) {
 	for x := range t.Keys {
 		for r, row := range t.Rows {
 			s := &t.Scores[x*t.Stride+r]
-			*s = FMA(float32(row.Head+t.Batch), 0.125, *s) + float32((row.Position-t.KeyPosition-x)%5)
+			*s = numeric.FMA(float32(row.Head+t.Batch), 0.125, *s) + float32((row.Position-t.KeyPosition-x)%5)
 			if (row.Query+t.Key+x)%11 == 3 {
 				*s = negInf[0]
 			}
@@ -113,24 +116,24 @@ func tiltScores(t *ScoreTile) {
 	}
 }
 
-func (c *optionCase) spans() Mask {
+func (c *optionCase) spans() kernel.Mask {
 	switch c.level("spans") {
 	case 1:
-		return Causal(0)
+		return kernel.Causal(0)
 	case 2:
-		return Causal(c.r.intn(300) - 40)
+		return kernel.Causal(c.r.intn(300) - 40)
 	case 3:
-		return Window(c.r.intn(60), -1).And(Causal(3))
+		return kernel.Window(c.r.intn(60), -1).And(kernel.Causal(3))
 	case 4:
-		return Window(c.r.intn(30), c.r.intn(30)).And(KeyLengths(c.lengths(c.lk)))
+		return kernel.Window(c.r.intn(30), c.r.intn(30)).And(kernel.KeyLengths(c.lengths(c.lk)))
 	case 5:
-		return PrefixLM([]int{c.r.intn(40)}).And(QueryLengths(c.lengths(c.lq)))
+		return kernel.PrefixLM([]int{c.r.intn(40)}).And(kernel.QueryLengths(c.lengths(c.lq)))
 	case 6:
-		return PrefixLM(c.lengths(100)).And(KeyLengths(c.lengths(c.lk))).And(Window(-1, 2))
+		return kernel.PrefixLM(c.lengths(100)).And(kernel.KeyLengths(c.lengths(c.lk))).And(kernel.Window(-1, 2))
 	case 7:
-		return Segments(c.ids(c.lq), c.ids(c.lk))
+		return kernel.Segments(c.ids(c.lq), c.ids(c.lk))
 	}
-	return Mask{}
+	return kernel.Mask{}
 }
 
 // lengths are one per batch row, 0 to most.
@@ -158,7 +161,7 @@ func (c *optionCase) ids(length int) []int32 {
 	return ids
 }
 
-func (c *optionCase) bools() Mask {
+func (c *optionCase) bools() kernel.Mask {
 	draw := func(shape [4]int) []bool {
 		s := make([]bool, shape[0]*shape[1]*shape[2]*shape[3])
 		for x := range s {
@@ -172,25 +175,25 @@ func (c *optionCase) bools() Mask {
 	short := [4]int{1, c.h, 1, c.lk / 2}
 	switch c.level("bools") {
 	case 1:
-		return Visible(draw(full), full)
+		return kernel.Visible(draw(full), full)
 	case 2:
-		return Hidden(draw(padding), padding).And(Visible(draw(one), one))
+		return kernel.Hidden(draw(padding), padding).And(kernel.Visible(draw(one), one))
 	case 3:
-		return Visible(draw(short), short)
+		return kernel.Visible(draw(short), short)
 	case 4: // every second row of a larger mask, with gaps
 		larger := [4]int{1, 1, 2*c.lq + 1, c.lk + 3}
-		return HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.lk + 3)})
+		return kernel.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.lk + 3)})
 	}
-	return Mask{}
+	return kernel.Mask{}
 }
 
-func (c *optionCase) blocks() Mask {
-	draw := func(query, key int) Mask {
+func (c *optionCase) blocks() kernel.Mask {
+	draw := func(query, key int) kernel.Mask {
 		s := make([]bool, ceilDiv(c.lq, query)*ceilDiv(c.lk, key))
 		for x := range s {
 			s[x] = c.r.intn(2) == 0
 		}
-		return BlockSparse(s, query, key)
+		return kernel.BlockSparse(s, query, key)
 	}
 	switch c.level("sparse") {
 	case 1:
@@ -200,11 +203,11 @@ func (c *optionCase) blocks() Mask {
 	case 3:
 		return draw(5, 7)
 	}
-	return Mask{}
+	return kernel.Mask{}
 }
 
-func (c *optionCase) biases() Tensor {
-	draw := func(b, h, l, n int) Tensor {
+func (c *optionCase) biases() kernel.Tensor {
+	draw := func(b, h, l, n int) kernel.Tensor {
 		s := filled(b*h*l*n, 0)
 		c.r.fill(s)
 		for x := range s {
@@ -212,7 +215,7 @@ func (c *optionCase) biases() Tensor {
 				s[x] = negInf[0]
 			}
 		}
-		return BHLD(s, b, h, l, n)
+		return kernel.BHLD(s, b, h, l, n)
 	}
 	switch c.level("bias") {
 	case 1:
@@ -225,9 +228,9 @@ func (c *optionCase) biases() Tensor {
 		return draw(1, c.h, c.lq, (c.lk+1)/2)
 	case 5: // strided
 		t := draw(1, c.lq, c.h, c.lk+2)
-		return Strided(t.f32[min(1, len(t.f32)):], [4]int{c.b, c.h, c.lq, c.lk}, [3]int{0, c.lk + 2, c.h * (c.lk + 2)})
+		return kernel.Strided(t.f32[min(1, len(t.f32)):], [4]int{c.b, c.h, c.lq, c.lk}, [3]int{0, c.lk + 2, c.h * (c.lk + 2)})
 	}
-	return Tensor{}
+	return kernel.Tensor{}
 }
 
 // poison puts NaN and Inf into k and v: level 1 into a few rows that may be
@@ -260,7 +263,7 @@ func (c *optionCase) poison(ref *model) {
 }
 
 // sprinkle puts a few special values into tensors.
-func (r *rng) sprinkle(tensors ...*Tensor) {
+func (r *rng) sprinkle(tensors ...*kernel.Tensor) {
 	special := []float32{nan32, inf32, -inf32, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
 	for _, t := range tensors {
 		if t.shape[0] == 0 || t.shape[1] == 0 || t.shape[2] == 0 {
@@ -286,12 +289,12 @@ func (c *optionCase) seen(ref *model, b, h, j int) bool {
 }
 
 // outputs asks for what the level says beside out.
-func (c *optionCase) outputs(o *Options) {
+func (c *optionCase) outputs(o *kernel.Options) {
 	level := c.level("outputs")
 	if level == 0 {
 		return
 	}
-	o.ScoreStage = ScoreStage(level - 1)
+	o.ScoreStage = kernel.ScoreStage(level - 1)
 	o.LSE = c.tensor(c.b, c.h, c.lq, 1, canary)
 	o.Weights = c.tensor(c.b, c.h, c.lq, c.lk, canary)
 	o.Scores = c.tensor(c.b, c.h, c.lq, c.lk, canary)
@@ -321,11 +324,11 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 
 // compare makes the call with options o on every tier and compares all that it gives
 // with the contract.
-func (c *optionCase) compare(t *testing.T, o Options) {
+func (c *optionCase) compare(t *testing.T, o kernel.Options) {
 	q, k, v := c.inputs()
 	lengths := c.raggedLengths()
 	if lengths.keys != nil {
-		o.Mask = o.Mask.And(KeyLengths(lengths.keys))
+		o.Mask = o.Mask.And(kernel.KeyLengths(lengths.keys))
 	}
 	c.poison(newModel(q, k, v, &o))
 	q, k, v = c.typed(q, k, v)
@@ -346,7 +349,7 @@ func (c *optionCase) compare(t *testing.T, o Options) {
 		o.Tier = tier.name
 		c.outputs(&o)
 		out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
-		if err := Attention(out, q, k, v, o); err != nil {
+		if err := kernel.Attention(out, q, k, v, o); err != nil {
 			t.Fatal(err)
 		}
 		same(t, fmt.Sprintf("levels %v", c.levels), &out, &want)
@@ -360,7 +363,7 @@ func (c *optionCase) compare(t *testing.T, o Options) {
 			}
 		})
 		checkGaps(t, &out)
-		for _, extra := range []*Tensor{&o.LSE, &o.Weights, &o.Scores} {
+		for _, extra := range []*kernel.Tensor{&o.LSE, &o.Weights, &o.Scores} {
 			checkGaps(t, extra)
 		}
 	})

@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
@@ -7,12 +7,15 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // fenced returns memory for pages, [pages, H, size, D] of E, each between two pages of
 // the system that nobody may touch: right behind one or right before one. close makes
 // a page itself as untouchable.
-func fenced[E Element](t *testing.T, pages, h, size, d int, layout string, p placement) (memory Tensor, close func(page int)) {
+func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout string, p placement) (memory kernel.Tensor, close func(page int)) {
 	unit := os.Getpagesize()
 	bytes := h * size * d * int(unsafe.Sizeof(*new(E)))
 	used := (bytes + unit - 1) / unit * unit
@@ -30,17 +33,17 @@ func fenced[E Element](t *testing.T, pages, h, size, d int, layout string, p pla
 	if layout == "NHD" {
 		strides[1], strides[2] = d, h*d
 	}
-	return Strided(data, [4]int{pages, h, size, d}, strides), func(page int) { fence(t, mem[page*slot:page*slot+used]) }
+	return kernel.Strided(data, [4]int{pages, h, size, d}, strides), func(page int) { fence(t, mem[page*slot:page*slot+used]) }
 }
 
 // fencedOf is fenced for any type. The pages of scales are fenced, too.
-func fencedOf(t *testing.T, dtype DType, pages, h, size, d int, layout string, p placement) (memory Tensor, close func(page int)) {
+func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout string, p placement) (memory kernel.Tensor, close func(page int)) {
 	switch dtype {
-	case Float16:
-		return fenced[F16](t, pages, h, size, d, layout, p)
-	case BFloat16:
-		return fenced[BF16](t, pages, h, size, d, layout, p)
-	case Int8:
+	case kernel.Float16:
+		return fenced[kernel.F16](t, pages, h, size, d, layout, p)
+	case kernel.BFloat16:
+		return fenced[kernel.BF16](t, pages, h, size, d, layout, p)
+	case kernel.Int8:
 		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, p)
 		memory, closePages := fenced[int8](t, pages, h, size, d, layout, p)
 		return memory.Scaled(&scales), func(page int) { closeScales(page); closePages(page) }
@@ -57,7 +60,7 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range []DType{Float32, Float16, BFloat16, Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, p := range []placement{atStart, atEnd} {
 				if n++; testing.Short() && n%4 != 0 {
@@ -72,15 +75,15 @@ func TestGuardPages(t *testing.T) {
 	}
 }
 
-func guardPages(t *testing.T, dtype DType, size int, layout string, p placement) {
+func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p placement) {
 	c := smallCache()
 	c.Layers, c.PageSize, c.Type, c.Pages = 1, size, dtype, 1000/size+8
-	if dtype == Int8 {
+	if dtype == kernel.Int8 {
 		c.HeadSize, c.ValueSize, c.Group = 10, 10, 5
 	}
 	k, closeK := fencedOf(t, dtype, c.Pages, c.Heads, size, c.HeadSize, layout, p)
 	v, closeV := fencedOf(t, dtype, c.Pages, c.Heads, size, c.ValueSize, layout, p)
-	cache, err := NewCacheOver([]Tensor{k}, []Tensor{v}, 0)
+	cache, err := kvcache.NewOver([]kernel.Tensor{k}, []kernel.Tensor{v}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,35 +117,35 @@ func guardPages(t *testing.T, dtype DType, size int, layout string, p placement)
 			for i := range starts {
 				starts[i] += 20 - n
 			}
-			o.QueryStart, o.Mask, o.Tier, o.Threads = starts, o.Mask.And(Window(window, 0)), tier.name, 1+n%2
+			o.QueryStart, o.Mask, o.Tier, o.Threads = starts, o.Mask.And(kernel.Window(window, 0)), tier.name, 1+n%2
 			got, q := s.outputs(3)
 			got, q, last := lastRows(got, n), lastRows(q, n), lastRows(want, n)
 			keys, values := s.batch.View(0)
-			s.must(Attention(got, q, keys, values, o))
+			s.must(kernel.Attention(got, q, keys, values, o))
 			same(t, fmt.Sprintf("%d queries", n), &got, &last)
 		}
 	})
 }
 
 // lastRows is a view of the last n rows of every head.
-func lastRows(t Tensor, n int) Tensor {
-	return Strided(t.f32[(t.shape[2]-n)*t.stride[2]:], [4]int{t.shape[0], t.shape[1], n, t.shape[3]}, t.stride)
+func lastRows(t kernel.Tensor, n int) kernel.Tensor {
+	return kernel.Strided(t.f32[(t.shape[2]-n)*t.stride[2]:], [4]int{t.shape[0], t.shape[1], n, t.shape[3]}, t.stride)
 }
 
 // outputs returns a result's memory and fixed queries for a batch of the newest 20 tokens.
-func (s *cacheStory) outputs(batch int) (out, q Tensor) {
+func (s *cacheStory) outputs(batch int) (out, q kernel.Tensor) {
 	h := 2 * s.config.Heads
 	n := batch * h * 20
-	return BHLD(filled(n*s.config.ValueSize, canary), batch, h, 20, s.config.ValueSize), BHLD(random(n*s.config.HeadSize), batch, h, 20, s.config.HeadSize)
+	return kernel.BHLD(filled(n*s.config.ValueSize, canary), batch, h, 20, s.config.ValueSize), kernel.BHLD(random(n*s.config.HeadSize), batch, h, 20, s.config.HeadSize)
 }
 
 // attendWindow is what contiguous keys give for them under a window.
-func (s *cacheStory) attendWindow(window int, texts ...int) Tensor {
+func (s *cacheStory) attendWindow(window int, texts ...int) kernel.Tensor {
 	s.set(texts...)
 	want, q := s.outputs(len(texts))
 	k, v, o := s.contiguous(0, texts)
-	o.Mask = o.Mask.And(Window(window, 0))
-	s.must(Attention(want, q, k, v, o))
+	o.Mask = o.Mask.And(kernel.Window(window, 0))
+	s.must(kernel.Attention(want, q, k, v, o))
 	return want
 }
 

@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // pageLayouts are FlashInfer's.
@@ -14,9 +16,9 @@ var pageLayouts = []string{"NHD", "HND"}
 // paged returns k and v in pages of their own in some random order, with the lengths
 // that a batch has. What is in no row is NaN: whole pages, rows behind a length, and
 // gaps behind the keys and values of a page, which lie in turn.
-func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64, gap int) (pk, pv Tensor) {
+func paged(k, v kernel.Tensor, lengths []int, size int, layout string, seed uint64, gap int) (pk, pv kernel.Tensor) {
 	h, d, dv := k.shape[1], k.shape[3], v.shape[3]
-	table := PageTable{Lengths: lengths}
+	table := kernel.PageTable{Lengths: lengths}
 	pages := 3
 	for _, n := range lengths {
 		pages += n/size + 2
@@ -33,9 +35,9 @@ func paged(k, v Tensor, lengths []int, size int, layout string, seed uint64, gap
 		strides, strideV = [3]int{page, d, h * d}, [3]int{page, dv, h * dv}
 	}
 	data := filled(pages*page, nan32)
-	pk = Strided(data, shape, strides)
+	pk = kernel.Strided(data, shape, strides)
 	shape[3] = dv
-	pv = Strided(data[size*h*d:len(data)-gap], shape, strideV)
+	pv = kernel.Strided(data[size*h*d:len(data)-gap], shape, strideV)
 	fillPages(&pk, &k, &table)
 	fillPages(&pv, &v, &table)
 	return pk.Paged(&table), pv.Paged(&table)
@@ -52,7 +54,7 @@ func randomOrder(n int, seed uint64) []int32 {
 }
 
 // fillPages copies the rows of t that the table has into pages.
-func fillPages(pages, t *Tensor, table *PageTable) {
+func fillPages(pages, t *kernel.Tensor, table *kernel.PageTable) {
 	size := pages.shape[2]
 	for b, n := range table.Lengths {
 		for h := range t.shape[1] {
@@ -68,9 +70,9 @@ func TestPages(t *testing.T) {
 	for n, size := range []int{1, 7, 16, 16, 32, 48, 64, 128, 255, 256, 1000} {
 		for m, c := range []attnCase{
 			{b: 3, h: 4, hkv: 2, lq: 1, lk: 530, d: 16, dv: 24},
-			{b: 2, h: 2, hkv: 2, lq: 5, lk: 300, d: 9, dv: 7, mask: Causal(280)},
-			{b: 2, h: 4, hkv: 2, lq: 75, lk: 560, d: 8, dv: 20, mask: Window(300, 0)},
-			{b: 1, h: 2, hkv: 1, lq: 130, lk: 257, d: 33, dv: 1, mask: Causal(0)},
+			{b: 2, h: 2, hkv: 2, lq: 5, lk: 300, d: 9, dv: 7, mask: kernel.Causal(280)},
+			{b: 2, h: 4, hkv: 2, lq: 75, lk: 560, d: 8, dv: 20, mask: kernel.Window(300, 0)},
+			{b: 1, h: 2, hkv: 1, lq: 130, lk: 257, d: 33, dv: 1, mask: kernel.Causal(0)},
 		} {
 			if testing.Short() && (n+m)%4 != 0 {
 				continue
@@ -87,10 +89,10 @@ func (c attnCase) comparePages(t *testing.T, size int, layout string) {
 	lengths := []int{c.lk, c.lk - 3, 0}[:c.b]
 	starts := []int{0, 16, 1000}[:c.b]
 	pk, pv := paged(k, v, lengths, size, layout, c.seed, 1)
-	o := Options{KeyStart: starts, QueryStart: []int{c.lk - c.lq}}
+	o := kernel.Options{KeyStart: starts, QueryStart: []int{c.lk - c.lq}}
 	plain := c
-	plain.mask = c.mask.And(KeyLengths(lengths))
-	want := plain.run(t, q, k, v, Options{KeyStart: o.KeyStart, QueryStart: o.QueryStart, Threads: 1})
+	plain.mask = c.mask.And(kernel.KeyLengths(lengths))
+	want := plain.run(t, q, k, v, kernel.Options{KeyStart: o.KeyStart, QueryStart: o.QueryStart, Exec: kernel.Exec{Threads: 1}})
 	eachTier(t, func(t *testing.T, tier *tier) {
 		o.Tier = tier.name
 		for o.Threads = range 3 {
@@ -102,7 +104,7 @@ func (c attnCase) comparePages(t *testing.T, size int, layout string) {
 
 // TestPagesNaN: hidden keys and values in pages never matter, visible ones do.
 func TestPagesNaN(t *testing.T) {
-	c := attnCase{b: 1, h: 2, hkv: 1, lq: 20, lk: 300, d: 8, dv: 8, mask: Causal(280)}
+	c := attnCase{b: 1, h: 2, hkv: 1, lq: 20, lk: 300, d: 8, dv: 8, mask: kernel.Causal(280)}
 	for _, special := range []float32{nan32, inf32} {
 		q, k, v := c.inputs()
 		rowOf(&v, 0, 0, 290)[3] = special
@@ -110,7 +112,7 @@ func TestPagesNaN(t *testing.T) {
 		pk, pv := paged(k, v, []int{300}, 16, "NHD", 1, 1)
 		want := c.contract(q, k, v)
 		eachTier(t, func(t *testing.T, tier *tier) {
-			got := c.run(t, q, pk, pv, Options{Tier: tier.name})
+			got := c.run(t, q, pk, pv, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
 			same(t, "pages", &got, &want)
 		})
 	}
@@ -119,65 +121,75 @@ func TestPagesNaN(t *testing.T) {
 // TestPageErrors: what does not fit is named, and nothing is written.
 func TestPageErrors(t *testing.T) {
 	data, ints := make([]float32, 10*2*16*6), make([]int8, 10*2*16*6)
-	pages := BHLD(data, 10, 2, 16, 6)
-	table := func() PageTable {
-		return PageTable{Pages: [][]int32{{9, 3}, {3, 0}}, Lengths: []int{17, 32}}
+	pages := kernel.BHLD(data, 10, 2, 16, 6)
+	table := func() kernel.PageTable {
+		return kernel.PageTable{Pages: [][]int32{{9, 3}, {3, 0}}, Lengths: []int{17, 32}}
 	}
 	for _, test := range []struct {
 		name, arg, want string
-		call            func(out, q, k, v *Tensor, o *Options, table *PageTable)
+		call            func(out, q, k, v *kernel.Tensor, o *kernel.Options, table *kernel.PageTable)
 	}{
-		{"page too large", "the page table of k", "page 10, number 1 of batch row 0, want 0 to 9", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Pages[0][1] = 10 }},
-		{"page negative", "the page table of k", "page -1", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Pages[1][0] = -1 }},
-		{"table too short", "the page table of k", "1 pages for batch row 1, want at least 2", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Pages[1] = t.Pages[1][:1] }},
-		{"length over the table", "the page table of k", "at least 3", func(_, _, k, v *Tensor, _ *Options, t *PageTable) {
+		{"page too large", "the page table of k", "page 10, number 1 of batch row 0, want 0 to 9", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Pages[0][1] = 10 }},
+		{"page negative", "the page table of k", "page -1", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Pages[1][0] = -1 }},
+		{"table too short", "the page table of k", "1 pages for batch row 1, want at least 2", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Pages[1] = t.Pages[1][:1] }},
+		{"length over the table", "the page table of k", "at least 3", func(_, _, k, v *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
 			t.Lengths[1] = 33
 			*k, *v = pages.Paged(t), pages.Paged(t)
 		}},
-		{"length over the view", "the page table of k", "length 33 of batch row 1, want 0 to 32", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Lengths[1] = 33 }},
-		{"length negative", "the page table of k", "length -1", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Lengths[0] = -1 }},
-		{"no list", "the page table of k", "1 lists of pages for 2 lengths", func(_, _, _, _ *Tensor, _ *Options, t *PageTable) { t.Pages = t.Pages[:1] }},
-		{"another batch", "k", "batch 2", func(_, _, k, _ *Tensor, _ *Options, _ *PageTable) {
-			*k = pages.Paged(&PageTable{Pages: [][]int32{{1}}, Lengths: []int{4}})
+		{"length over the view", "the page table of k", "length 33 of batch row 1, want 0 to 32", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Lengths[1] = 33 }},
+		{"length negative", "the page table of k", "length -1", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Lengths[0] = -1 }},
+		{"no list", "the page table of k", "1 lists of pages for 2 lengths", func(_, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { t.Pages = t.Pages[:1] }},
+		{"another batch", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, _ *kernel.PageTable) {
+			*k = pages.Paged(&kernel.PageTable{Pages: [][]int32{{1}}, Lengths: []int{4}})
 		}},
-		{"no table", "k", "batch 2", func(_, _, k, _ *Tensor, _ *Options, _ *PageTable) { *k = pages.Paged(nil) }},
-		{"other lengths of v", "v", "length 16 of batch row 0, want 17", func(_, _, _, v *Tensor, _ *Options, t *PageTable) {
-			*v = pages.Paged(&PageTable{Pages: t.Pages, Lengths: []int{16, 32}})
+		{"no table", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, _ *kernel.PageTable) { *k = pages.Paged(nil) }},
+		{"other lengths of v", "v", "length 16 of batch row 0, want 17", func(_, _, _, v *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*v = pages.Paged(&kernel.PageTable{Pages: t.Pages, Lengths: []int{16, 32}})
 		}},
-		{"plain v", "v", "length 32 of batch row 0, want 17", func(_, _, _, v *Tensor, _ *Options, _ *PageTable) { *v = BHLD(data, 2, 2, 32, 6) }},
-		{"slice too short", "k", "a slice of at least 1920", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) {
-			*k = BHLD(data[:1919], 10, 2, 16, 6).Paged(t)
+		{"plain v", "v", "length 32 of batch row 0, want 17", func(_, _, _, v *kernel.Tensor, _ *kernel.Options, _ *kernel.PageTable) {
+			*v = kernel.BHLD(data, 2, 2, 32, 6)
 		}},
-		{"page size 0", "k", "page size of at least 1", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) { *k = BHLD(data, 10, 2, 0, 6).Paged(t) }},
-		{"page size negative", "k", "negative dimension", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) { *k = BHLD(data, 10, 2, -5, 6).Paged(t) }},
-		{"pages negative", "v", "negative dimension", func(_, _, _, v *Tensor, _ *Options, t *PageTable) { *v = BHLD(data, -10, 2, 16, 6).Paged(t) }},
-		{"no scales", "k", "Tensor.Scaled", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) { *k = BHLD(ints, 10, 2, 16, 6).Paged(t) }},
-		{"scales of few pages", "the scales of k", "batch 10", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) {
-			s := BHLD(data, 2, 2, 32, 1)
-			*k = BHLD(ints, 10, 2, 16, 6).Scaled(&s).Paged(t)
+		{"slice too short", "k", "a slice of at least 1920", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*k = kernel.BHLD(data[:1919], 10, 2, 16, 6).Paged(t)
 		}},
-		{"paged scales", "the scales of k", "not paged", func(_, _, k, _ *Tensor, _ *Options, t *PageTable) {
+		{"page size 0", "k", "page size of at least 1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*k = kernel.BHLD(data, 10, 2, 0, 6).Paged(t)
+		}},
+		{"page size negative", "k", "negative dimension", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*k = kernel.BHLD(data, 10, 2, -5, 6).Paged(t)
+		}},
+		{"pages negative", "v", "negative dimension", func(_, _, _, v *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*v = kernel.BHLD(data, -10, 2, 16, 6).Paged(t)
+		}},
+		{"no scales", "k", "Tensor.Scaled", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*k = kernel.BHLD(ints, 10, 2, 16, 6).Paged(t)
+		}},
+		{"scales of few pages", "the scales of k", "batch 10", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			s := kernel.BHLD(data, 2, 2, 32, 1)
+			*k = kernel.BHLD(ints, 10, 2, 16, 6).Scaled(&s).Paged(t)
+		}},
+		{"paged scales", "the scales of k", "not paged", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
 			s := pages.Paged(t)
-			*k = BHLD(ints, 10, 2, 16, 6).Scaled(&s).Paged(t)
+			*k = kernel.BHLD(ints, 10, 2, 16, 6).Scaled(&s).Paged(t)
 		}},
-		{"paged q", "q", "not paged", func(_, q, _, _ *Tensor, _ *Options, t *PageTable) { *q = pages.Paged(t) }},
-		{"paged out", "out", "not paged", func(out, _, _, _ *Tensor, _ *Options, t *PageTable) {
-			*out = BHLD(make([]float32, 2*4*3*6), 2, 4, 3, 6).Paged(&PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{3, 3}})
+		{"paged q", "q", "not paged", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) { *q = pages.Paged(t) }},
+		{"paged out", "out", "not paged", func(out, _, _, _ *kernel.Tensor, _ *kernel.Options, t *kernel.PageTable) {
+			*out = kernel.BHLD(make([]float32, 2*4*3*6), 2, 4, 3, 6).Paged(&kernel.PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{3, 3}})
 		}},
-		{"paged bias", "Options.Bias", "not paged", func(_, _, _, _ *Tensor, o *Options, t *PageTable) { o.Bias = pages.Paged(t) }},
-		{"out in pages", "out", "overlaps k", func(out, _, _, _ *Tensor, _ *Options, _ *PageTable) {
-			*out = BHLD(data[1700:], 2, 4, 3, 6)
+		{"paged bias", "Options.Bias", "not paged", func(_, _, _, _ *kernel.Tensor, o *kernel.Options, t *kernel.PageTable) { o.Bias = pages.Paged(t) }},
+		{"out in pages", "out", "overlaps k", func(out, _, _, _ *kernel.Tensor, _ *kernel.Options, _ *kernel.PageTable) {
+			*out = kernel.BHLD(data[1700:], 2, 4, 3, 6)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := table()
 			k, v := pages.Paged(&at), pages.Paged(&at)
 			out, q, _, _ := good()
-			out = BHLD(filled(2*4*3*6, canary), 2, 4, 3, 6)
-			var o Options
+			out = kernel.BHLD(filled(2*4*3*6, canary), 2, 4, 3, 6)
+			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o, &at)
-			err := Attention(out, q, k, v, o)
-			var arg *ArgumentError
+			err := kernel.Attention(out, q, k, v, o)
+			var arg *kernel.ArgumentError
 			if !errors.As(err, &arg) || arg.Arg != test.arg || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an ArgumentError for %s: %s", err, test.arg, test.want)
 			}
@@ -204,11 +216,11 @@ func TestPagesAhead(t *testing.T) {
 		{24, 0, 200, 16, 32, 16}, // 8 rows are too few for a call
 		{256, 0, 200, 16, 32, 200},
 	} {
-		table := PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ceilDiv(200, test.size))}}
+		table := kernel.PageTable{Lengths: []int{200}, Pages: [][]int32{make([]int32, ceilDiv(200, test.size))}}
 		for i := range table.Pages[0] {
 			table.Pages[0][i] = int32(len(table.Pages[0]) - 1 - i)
 		}
-		x := BLHD(make([]float32, 256*2*d), 256/test.size, test.size, 2, d).Paged(&table)
+		x := kernel.BLHD(make([]float32, 256*2*d), 256/test.size, test.size, 2, d).Paged(&table)
 		near, more := x.index(0, 1, test.near), x.index(0, 1, test.more)
 		_, next, far, run := coming(&x, unit{0, 1}, test.lo, test.n, x.f32)
 		if got := len(x.f32) - len(next); got != near || far != more-near || run != test.run {

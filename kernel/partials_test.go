@@ -1,8 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/kernel"
 )
 
 // partialCases are calls with options that reach across shards.
@@ -46,20 +49,20 @@ func TestPartials(t *testing.T) {
 				whole := o
 				whole.Sinks, whole.LSE = sinks, c.tensor(c.b, c.h, c.lq, 1, canary)
 				want := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out)
-				if err := Attention(want, q, k, v, whole); err != nil {
+				if err := kernel.Attention(want, q, k, v, whole); err != nil {
 					t.Fatal(err)
 				}
-				check := func(what string, parts ...Partials) {
+				check := func(what string, parts ...kernel.Partials) {
 					t.Helper()
 					out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), c.tensor(c.b, c.h, c.lq, 1, canary)
-					if err := Merge(out, parts, MergeOptions{Sinks: sinks, LSE: lse, Tier: tier.name}); err != nil {
+					if err := kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, LSE: lse, Exec: kernel.Exec{Tier: tier.name}}); err != nil {
 						t.Fatal(err)
 					}
 					same(t, what, &out, &want)
 					same(t, what+" LSE", &lse, &whole.LSE)
 				}
-				blocks := NewPartials(ceilDiv(c.lk, blockKeys), c.b, c.h, c.lq, c.dv)
-				if err := AttentionPartials(blocks, q, k, v, o); err != nil {
+				blocks := kernel.NewPartials(ceilDiv(c.lk, engine.BlockKeys), c.b, c.h, c.lq, c.dv)
+				if err := kernel.AttentionPartials(blocks, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
 				samePartials(t, model, blocks)
@@ -75,7 +78,7 @@ func TestPartials(t *testing.T) {
 
 // shiftable tells whether the options mean the same for a part of the keys when
 // only KeyStart changes.
-func shiftable(o *Options) bool {
+func shiftable(o *kernel.Options) bool {
 	for _, r := range o.Mask.rules[:o.Mask.n] {
 		if r.kind == ruleKeyLengths || r.kind == ruleSegments {
 			return false
@@ -84,13 +87,13 @@ func shiftable(o *Options) bool {
 	return o.Score == nil
 }
 
-func part(t Tensor, lo, hi int) Tensor {
+func part(t kernel.Tensor, lo, hi int) kernel.Tensor {
 	shape, at := [4]int{t.shape[0], t.shape[1], hi - lo, t.shape[3]}, t.at(0, 0, lo)
 	switch t.dtype {
-	case Int8:
+	case kernel.Int8:
 		scales := part(*t.scales, lo, hi)
-		return Strided(t.i8()[at:], shape, t.stride).Scaled(&scales)
-	case Float16, BFloat16:
+		return kernel.Strided(t.i8()[at:], shape, t.stride).Scaled(&scales)
+	case kernel.Float16, kernel.BFloat16:
 		t.other = sliceOf(t.u16()[at:])
 	default:
 		t.f32 = t.f32[at:]
@@ -99,30 +102,30 @@ func part(t Tensor, lo, hi int) Tensor {
 	return t
 }
 
-func shard(t *testing.T, c *optionCase, q, k, v Tensor, o Options, lo, hi int) Partials {
+func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options, lo, hi int) kernel.Partials {
 	t.Helper()
 	o.KeyStart = []int{lo}
-	p := NewPartials(ceilDiv(hi-lo, blockKeys), c.b, c.h, c.lq, c.dv)
-	if err := AttentionPartials(p, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+	p := kernel.NewPartials(ceilDiv(hi-lo, engine.BlockKeys), c.b, c.h, c.lq, c.dv)
+	if err := kernel.AttentionPartials(p, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
 		t.Fatal(err)
 	}
 	return *p
 }
 
-func accumulated(t *testing.T, c *optionCase, q, k, v Tensor, o Options) Partials {
+func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options) kernel.Partials {
 	t.Helper()
-	state := NewPartials(1, c.b, c.h, c.lq, c.dv)
-	for lo := 0; lo < c.lk; lo += blockKeys {
-		hi := min(c.lk, lo+blockKeys)
+	state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
+	for lo := 0; lo < c.lk; lo += engine.BlockKeys {
+		hi := min(c.lk, lo+engine.BlockKeys)
 		o.KeyStart = []int{lo}
-		if err := Accumulate(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+		if err := kernel.AccumulatePartials(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return *state
 }
 
-func samePartials(t *testing.T, model *model, p *Partials) {
+func samePartials(t *testing.T, model *model, p *kernel.Partials) {
 	t.Helper()
 	for b := range p.Batch {
 		for h := range p.Heads {

@@ -1,8 +1,10 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // BenchmarkRagged times decoding on one thread and on two: sequences of very different
@@ -18,14 +20,14 @@ func BenchmarkRagged(b *testing.B) {
 			keys, queries = append(keys, keys[x]+n), append(queries, x+1)
 		}
 		tokens := keys[len(lengths)]
-		q := Ragged(random(len(lengths)*h*d), queries, h, d)
-		out := Ragged(make([]float32, len(lengths)*h*d), queries, h, d)
-		k, v := Ragged(random(tokens*hkv*d), keys, hkv, d), Ragged(random(tokens*hkv*d), keys, hkv, d)
+		q := kernel.Ragged(random(len(lengths)*h*d), queries, h, d)
+		out := kernel.Ragged(make([]float32, len(lengths)*h*d), queries, h, d)
+		k, v := kernel.Ragged(random(tokens*hkv*d), keys, hkv, d), kernel.Ragged(random(tokens*hkv*d), keys, hkv, d)
 		for threads := 1; threads <= 2; threads++ {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := Attention(out, q, k, v, Options{Threads: threads}); err != nil {
+					if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}

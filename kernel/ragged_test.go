@@ -1,10 +1,12 @@
-package kernel
+package kernel_test
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // raggedLengths are the lengths of the batch rows of a call; nil where it is not
@@ -32,13 +34,13 @@ func (c *optionCase) raggedLengths() raggedLengths {
 }
 
 // pack makes a call's inputs ragged.
-func (x *raggedLengths) pack(q, k, v Tensor) (_, _, _ Tensor) {
+func (x *raggedLengths) pack(q, k, v kernel.Tensor) (_, _, _ kernel.Tensor) {
 	return q.packed(x.queries, x.start), k.packed(x.keys, x.start), v.packed(x.keys, x.start)
 }
 
 // packOutputs makes a call's outputs ragged; they are all canary.
-func (x *raggedLengths) packOutputs(out Tensor, o *Options) Tensor {
-	for _, t := range []*Tensor{&o.LSE, &o.Weights, &o.Scores} {
+func (x *raggedLengths) packOutputs(out kernel.Tensor, o *kernel.Options) kernel.Tensor {
+	for _, t := range []*kernel.Tensor{&o.LSE, &o.Weights, &o.Scores} {
 		if t.isSet() && t.shape[3] > 0 {
 			*t = t.packed(x.queries, x.start)
 		}
@@ -48,7 +50,7 @@ func (x *raggedLengths) packOutputs(out Tensor, o *Options) Tensor {
 
 // packed is a ragged copy of t with the first rows of every batch row; t itself for no
 // lengths. The rows before the first are canaries.
-func (t Tensor) packed(lengths []int, start int) Tensor {
+func (t kernel.Tensor) packed(lengths []int, start int) kernel.Tensor {
 	if lengths == nil {
 		return t
 	}
@@ -57,10 +59,10 @@ func (t Tensor) packed(lengths []int, start int) Tensor {
 		starts = append(starts, starts[b]+n)
 	}
 	h, rows, d := t.shape[1], starts[len(lengths)], t.shape[3]
-	to := BLHD(filled(rows*h*d, canary), 1, rows, h, d).as(t.dtype)
+	to := kernel.BLHD(filled(rows*h*d, canary), 1, rows, h, d).as(t.dtype)
 	if t.scales != nil {
 		groups := t.scales.shape[3]
-		scales := BLHD(filled(rows*h*groups, nan32), 1, rows, h, groups)
+		scales := kernel.BLHD(filled(rows*h*groups, nan32), 1, rows, h, groups)
 		to.scales = &scales
 	}
 	for b, n := range lengths {
@@ -77,12 +79,12 @@ func (t Tensor) packed(lengths []int, start int) Tensor {
 }
 
 // copyRow copies a row of another tensor of the same type; both are given by where they start.
-func (t *Tensor) copyRow(at int, from *Tensor, fromAt int) {
+func (t *kernel.Tensor) copyRow(at int, from *kernel.Tensor, fromAt int) {
 	d := t.shape[3]
 	switch t.dtype {
-	case Float32:
+	case kernel.Float32:
 		copy(t.f32[at:at+d], from.f32[fromAt:])
-	case Int8:
+	case kernel.Int8:
 		copy(t.i8()[at:at+d], from.i8()[fromAt:])
 	default:
 		copy(t.u16()[at:at+d], from.u16()[fromAt:])
@@ -105,16 +107,16 @@ func TestRagged(t *testing.T) {
 	for b := range past {
 		past[b] = keys[b] - queries[b]
 	}
-	o := Options{Mask: Causal(0), QueryStart: past, Sinks: []float32{1, 0, -1, 2}}
+	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: past, Sinks: []float32{1, 0, -1, 2}}
 	want := c.tensor(c.b, h, largest, dv, canary)
 	lse := c.tensor(c.b, h, largest, 1, canary)
 	for b := range c.b {
-		row := func(t *Tensor, l int) Tensor {
-			return Strided(t.f32[t.at(b, 0, 0):], [4]int{1, t.shape[1], l, t.shape[3]}, t.stride)
+		row := func(t *kernel.Tensor, l int) kernel.Tensor {
+			return kernel.Strided(t.f32[t.at(b, 0, 0):], [4]int{1, t.shape[1], l, t.shape[3]}, t.stride)
 		}
 		alone := o
 		alone.QueryStart, alone.LSE = past[b:b+1], row(&lse, queries[b])
-		if err := Attention(row(&want, queries[b]), row(&q, queries[b]), row(&k, keys[b]), row(&v, keys[b]), alone); err != nil {
+		if err := kernel.Attention(row(&want, queries[b]), row(&q, queries[b]), row(&k, keys[b]), row(&v, keys[b]), alone); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +129,7 @@ func TestRagged(t *testing.T) {
 			o.Tier, o.Threads = tier.name, threads
 			o.LSE = c.tensor(c.b, h, largest, 1, canary)
 			out := lengths.packOutputs(c.tensor(c.b, h, largest, dv, canary), &o)
-			if err := Attention(out, rq, rk, rv, o); err != nil {
+			if err := kernel.Attention(out, rq, rk, rv, o); err != nil {
 				t.Fatal(err)
 			}
 			checkGaps(t, &out)
@@ -149,16 +151,16 @@ func quickInt() int {
 func TestRaggedViews(t *testing.T) {
 	data := random(9 * 6 * 4)
 	starts := []int{1, 4, 4, 9}
-	q, k, v := PackedQKV(data, 1, 9, 2, 2, 4)
-	out := Ragged(filled(9*2*4, canary), starts, 2, 4)
-	if err := Attention(out, q.Ragged(starts), k.Ragged(starts), v.Ragged(starts), Options{}); err != nil {
+	q, k, v := kernel.PackedQKV(data, 1, 9, 2, 2, 4)
+	out := kernel.Ragged(filled(9*2*4, canary), starts, 2, 4)
+	if err := kernel.Attention(out, q.Ragged(starts), k.Ragged(starts), v.Ragged(starts), kernel.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for b := range 3 {
 		n := starts[b+1] - starts[b]
-		q, k, v := PackedQKV(data[starts[b]*6*4:], 1, n, 2, 2, 4)
-		want := BLHD(make([]float32, n*2*4), 1, n, 2, 4)
-		if err := Attention(want, q, k, v, Options{}); err != nil {
+		q, k, v := kernel.PackedQKV(data[starts[b]*6*4:], 1, n, 2, 2, 4)
+		want := kernel.BLHD(make([]float32, n*2*4), 1, n, 2, 4)
+		if err := kernel.Attention(want, q, k, v, kernel.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		eachRow(&want, func(_, h, l int, row []float32) {
@@ -174,54 +176,64 @@ func TestRaggedErrors(t *testing.T) {
 	starts := func(n ...int) []int { return n }
 	for _, x := range []struct {
 		name, arg, want string
-		call            func(out, q, k, v *Tensor, o *Options)
+		call            func(out, q, k, v *kernel.Tensor, o *kernel.Options)
 	}{
-		{"no starts", "the starts of k", "none", func(_, _, k, _ *Tensor, _ *Options) { *k = Ragged(data, nil, 2, 6) }},
-		{"first negative", "the starts of k", "got -1", func(_, _, k, _ *Tensor, _ *Options) { *k = Ragged(data, starts(-1, 3, 7), 2, 6) }},
-		{"descending", "the starts of v", "batch row 1 from 7 to 5", func(_, _, _, v *Tensor, _ *Options) { *v = Ragged(data, starts(0, 7, 5), 2, 5) }},
-		{"wrong count", "k", "batch 2", func(_, _, k, _ *Tensor, _ *Options) { *k = Ragged(data, starts(0, 3, 7, 9), 2, 6) }},
-		{"slice too short", "k", "at least 132 elements", func(_, _, k, _ *Tensor, _ *Options) { *k = Ragged(data[:131], starts(0, 4, 11), 2, 6) }},
-		{"beyond the rows", "the starts of k", "the end 11", func(_, _, k, _ *Tensor, _ *Options) {
-			*k = BLHD(data, 1, 10, 2, 6).Ragged(starts(0, 4, 11))
+		{"no starts", "the starts of k", "none", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, nil, 2, 6) }},
+		{"first negative", "the starts of k", "got -1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(-1, 3, 7), 2, 6) }},
+		{"descending", "the starts of v", "batch row 1 from 7 to 5", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { *v = kernel.Ragged(data, starts(0, 7, 5), 2, 5) }},
+		{"wrong count", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(0, 3, 7, 9), 2, 6) }},
+		{"slice too short", "k", "at least 132 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			*k = kernel.Ragged(data[:131], starts(0, 4, 11), 2, 6)
 		}},
-		{"changed later", "the starts of k", "the largest when the view was made", func(_, _, k, v *Tensor, _ *Options) {
+		{"beyond the rows", "the starts of k", "the end 11", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			*k = kernel.BLHD(data, 1, 10, 2, 6).Ragged(starts(0, 4, 11))
+		}},
+		{"changed later", "the starts of k", "the largest when the view was made", func(_, _, k, v *kernel.Tensor, _ *kernel.Options) {
 			s := starts(0, 4, 11)
-			*k = Ragged(data, s, 2, 6)
+			*k = kernel.Ragged(data, s, 2, 6)
 			s[1] = 2
 		}},
-		{"of a batch", "k", "one batch row of all rows", func(_, _, k, _ *Tensor, _ *Options) { *k = BLHD(data, 2, 7, 2, 6).Ragged(starts(0, 4, 11)) }},
-		{"twice", "k", "neither paged nor ragged", func(_, _, k, _ *Tensor, _ *Options) { *k = k.Ragged(starts(0, 4, 11)).Ragged(starts(0, 4, 11)) }},
-		{"negative rows", "k", "want", func(_, _, k, _ *Tensor, _ *Options) { *k = BLHD(data, 1, -7, 2, 6).Ragged(starts(0, 4, 11)) }},
-		{"other lengths of v", "v", "length 4 of batch row 0, want 7", func(_, _, k, v *Tensor, _ *Options) {
-			*k, *v = Ragged(data, starts(0, 7, 12), 2, 6), Ragged(data, starts(0, 4, 11), 2, 5)
+		{"of a batch", "k", "one batch row of all rows", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			*k = kernel.BLHD(data, 2, 7, 2, 6).Ragged(starts(0, 4, 11))
 		}},
-		{"plain v", "v", "length 7 of batch row 1, want 5", func(_, _, k, _ *Tensor, _ *Options) { *k = Ragged(data, starts(0, 7, 12), 2, 6) }},
-		{"plain out", "out", "length 3 of batch row 0, want 1", func(_, q, _, _ *Tensor, _ *Options) { *q = Ragged(data, starts(0, 1, 4), 4, 6) }},
-		{"plain LSE", "Options.LSE", "length 3 of batch row 1, want 2", func(out, q, _, _ *Tensor, o *Options) {
-			*q, *out = Ragged(data, starts(0, 3, 5), 4, 6), Ragged(out.f32, starts(1, 4, 6), 4, 5)
-			o.LSE = BHLD(filled(24, canary), 2, 4, 3, 1)
+		{"twice", "k", "neither paged nor ragged", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			*k = k.Ragged(starts(0, 4, 11)).Ragged(starts(0, 4, 11))
 		}},
-		{"bias", "Options.Bias", "not paged", func(_, _, _, _ *Tensor, o *Options) { o.Bias = Ragged(data, starts(0, 3, 6), 4, 7) }},
-		{"int8 q", "q", "float32", func(_, q, _, _ *Tensor, _ *Options) {
-			s := BLHD(data, 1, 6, 4, 1)
-			*q = Ragged(make([]int8, 200), starts(0, 3, 6), 4, 6).Scaled(&s)
+		{"negative rows", "k", "want", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			*k = kernel.BLHD(data, 1, -7, 2, 6).Ragged(starts(0, 4, 11))
 		}},
-		{"ragged scales", "the scales of k", "not ragged", func(_, _, k, _ *Tensor, _ *Options) {
-			s := Ragged(data, starts(0, 7, 14), 2, 1)
-			*k = Ragged(make([]int8, 200), starts(0, 7, 14), 2, 6).Scaled(&s)
+		{"other lengths of v", "v", "length 4 of batch row 0, want 7", func(_, _, k, v *kernel.Tensor, _ *kernel.Options) {
+			*k, *v = kernel.Ragged(data, starts(0, 7, 12), 2, 6), kernel.Ragged(data, starts(0, 4, 11), 2, 5)
 		}},
-		{"few scales", "the scales of k", "at least length 14", func(_, _, k, _ *Tensor, _ *Options) {
-			s := BLHD(data, 1, 7, 2, 1)
-			*k = Ragged(make([]int8, 200), starts(0, 7, 14), 2, 6).Scaled(&s)
+		{"plain v", "v", "length 7 of batch row 1, want 5", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(0, 7, 12), 2, 6) }},
+		{"plain out", "out", "length 3 of batch row 0, want 1", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.Ragged(data, starts(0, 1, 4), 4, 6) }},
+		{"plain LSE", "Options.LSE", "length 3 of batch row 1, want 2", func(out, q, _, _ *kernel.Tensor, o *kernel.Options) {
+			*q, *out = kernel.Ragged(data, starts(0, 3, 5), 4, 6), kernel.Ragged(out.f32, starts(1, 4, 6), 4, 5)
+			o.LSE = kernel.BHLD(filled(24, canary), 2, 4, 3, 1)
+		}},
+		{"bias", "Options.Bias", "not paged", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) {
+			o.Bias = kernel.Ragged(data, starts(0, 3, 6), 4, 7)
+		}},
+		{"int8 q", "q", "float32", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) {
+			s := kernel.BLHD(data, 1, 6, 4, 1)
+			*q = kernel.Ragged(make([]int8, 200), starts(0, 3, 6), 4, 6).Scaled(&s)
+		}},
+		{"ragged scales", "the scales of k", "not ragged", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := kernel.Ragged(data, starts(0, 7, 14), 2, 1)
+			*k = kernel.Ragged(make([]int8, 200), starts(0, 7, 14), 2, 6).Scaled(&s)
+		}},
+		{"few scales", "the scales of k", "at least length 14", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := kernel.BLHD(data, 1, 7, 2, 1)
+			*k = kernel.Ragged(make([]int8, 200), starts(0, 7, 14), 2, 6).Scaled(&s)
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			out, q, k, v := good()
 			memory := out.f32
-			var o Options
+			var o kernel.Options
 			x.call(&out, &q, &k, &v, &o)
-			err := Attention(out, q, k, v, o)
-			var arg *ArgumentError
+			err := kernel.Attention(out, q, k, v, o)
+			var arg *kernel.ArgumentError
 			if !errors.As(err, &arg) || arg.Arg != x.arg || !strings.Contains(err.Error(), x.want) {
 				t.Errorf("got %v, want an ArgumentError for %s: %s", err, x.arg, x.want)
 			}
@@ -232,8 +244,8 @@ func TestRaggedErrors(t *testing.T) {
 			}
 		})
 	}
-	r := Ragged(data, starts(0, 3, 6), 4, 5)
-	for name, err := range map[string]error{"Check": r.Check("x"), "CheckOutput": r.CheckOutput("x"), "Merge": Merge(r, nil, MergeOptions{})} {
+	r := kernel.Ragged(data, starts(0, 3, 6), 4, 5)
+	for name, err := range map[string]error{"Check": r.Check("x"), "CheckOutput": r.CheckOutput("x"), "Merge": kernel.MergePartials(r, nil, kernel.MergeOptions{})} {
 		if err == nil {
 			t.Errorf("%s takes a ragged tensor", name)
 		}

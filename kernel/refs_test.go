@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,9 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A workedExample comes from the tests of another library: see
@@ -24,10 +27,10 @@ type exampleInputs struct {
 
 // exampleKinds says of the kinds that are attention and nothing else what options
 // they mean.
-var exampleKinds = map[string]func(in *exampleInputs) Options{
-	"SDPA forward": func(in *exampleInputs) Options { return Options{Scale: in.Scale} },
-	"additive score sum(tanh(q+k)) i.e. Wq=Wk=I, v=1": func(in *exampleInputs) Options {
-		return Options{Score: in.additive}
+var exampleKinds = map[string]func(in *exampleInputs) kernel.Options{
+	"SDPA forward": func(in *exampleInputs) kernel.Options { return kernel.Options{Scale: in.Scale} },
+	"additive score sum(tanh(q+k)) i.e. Wq=Wk=I, v=1": func(in *exampleInputs) kernel.Options {
+		return kernel.Options{Score: in.additive}
 	},
 }
 
@@ -73,20 +76,20 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func (x *workedExample) run(t *testing.T, in *exampleInputs, o Options) {
+func (x *workedExample) run(t *testing.T, in *exampleInputs, o kernel.Options) {
 	out, weights := matrix(x.Expected.Y), matrix(x.Expected.Y)
 	if x.Expected.Weights != nil {
 		weights = matrix(x.Expected.Weights)
 		o.Weights = weights
 	}
-	if err := Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), o); err != nil {
+	if err := kernel.Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), o); err != nil {
 		t.Fatal(err)
 	}
 	x.compare(t, "y", &out, x.Expected.Y)
 	x.compare(t, "weights", &weights, x.Expected.Weights)
 }
 
-func (x *workedExample) compare(t *testing.T, what string, got *Tensor, want [][]float64) {
+func (x *workedExample) compare(t *testing.T, what string, got *kernel.Tensor, want [][]float64) {
 	for i, row := range want {
 		for e, want := range row {
 			if got := rowOf(got, 0, 0, i)[e]; !(math.Abs(float64(got)-want) <= x.Tol) {
@@ -97,8 +100,8 @@ func (x *workedExample) compare(t *testing.T, what string, got *Tensor, want [][
 }
 
 // matrix makes a tensor [1, 1, L, D] with the elements of x.
-func matrix[E float32 | float64](x [][]E) Tensor {
-	t := BHLD(make([]float32, len(x)*len(x[0])), 1, 1, len(x), len(x[0]))
+func matrix[E float32 | float64](x [][]E) kernel.Tensor {
+	t := kernel.BHLD(make([]float32, len(x)*len(x[0])), 1, 1, len(x), len(x[0]))
 	for i := range x {
 		for e := range x[i] {
 			rowOf(&t, 0, 0, i)[e] = float32(x[i][e])
@@ -109,12 +112,12 @@ func matrix[E float32 | float64](x [][]E) Tensor {
 
 // additive is the score of Bahdanau, Cho, Bengio ("Neural Machine Translation by
 // Jointly Learning to Align and Translate") without weights.
-func (in *exampleInputs) additive(tile *ScoreTile) {
+func (in *exampleInputs) additive(tile *kernel.ScoreTile) {
 	for x := range tile.Keys {
 		for r, row := range tile.Rows {
 			sum := float32(0)
 			for d, k := range in.K[tile.Key+x] {
-				sum += Tanh(in.Q[row.Query][d] + k)
+				sum += numeric.Tanh(in.Q[row.Query][d] + k)
 			}
 			tile.Scores[x*tile.Stride+r] = sum * math.Log2E
 		}

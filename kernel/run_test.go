@@ -1,4 +1,4 @@
-package kernel
+package kernel_test
 
 import (
 	"cmp"
@@ -10,14 +10,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // runCase is enough work for several threads on any tier.
 func runCase() attnCase {
 	if quick() {
-		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: Causal(300), seed: 7}
+		return attnCase{b: 1, h: 4, hkv: 2, lq: 80, lk: 330, d: 16, dv: 16, mask: kernel.Causal(300), seed: 7}
 	}
-	return attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: Causal(300), seed: 7}
+	return attnCase{b: 1, h: 4, hkv: 2, lq: 200, lk: 500, d: 32, dv: 32, mask: kernel.Causal(300), seed: 7}
 }
 
 // quick tells that the tests may run on an emulator: -short, and no race
@@ -38,7 +40,7 @@ func repeats(n int) int {
 func TestRun(t *testing.T) {
 	c := runCase()
 	q, k, v := c.inputs()
-	want := c.run(t, q, k, v, Options{Threads: 1})
+	want := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 	runs := map[string]func(n int, task func(int)){
 		"one after the other": func(n int, task func(int)) {
 			for i := range n {
@@ -61,24 +63,24 @@ func TestRun(t *testing.T) {
 	}
 	for name, run := range runs {
 		for range repeats(20) {
-			got := c.run(t, q, k, v, Options{Threads: 4, Run: run})
+			got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: run}})
 			same(t, name, &got, &want)
 		}
 	}
 	var kept []func(int)
 	for range 20 {
-		got := c.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) {
+		got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) {
 			for _, late := range kept { // of calls that are over, or of this one
 				late(0)
 			}
 			task(0)
 			kept = append(kept, task)
-		}})
+		}}})
 		same(t, "keeps task", &got, &want)
 		kept[0](1)
 	}
 	n := 0
-	c.run(t, q, k, v, Options{Tier: "generic", Threads: 3, Run: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }})
+	c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic", Threads: 3, ParallelFor: func(m int, task func(int)) { n = m; task(0); task(1); task(2) }}})
 	if n != 3 {
 		t.Errorf("Run was called for %d tasks, want Threads, 3", n)
 	}
@@ -89,9 +91,9 @@ func TestRun(t *testing.T) {
 func TestLateTask(t *testing.T) {
 	c := runCase()
 	q, k, v := c.inputs()
-	want := c.run(t, q, k, v, Options{Threads: 1})
+	want := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 	var late func(int)
-	c.run(t, q, k, v, Options{Threads: 4, Run: func(n int, task func(int)) { late = task }})
+	c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 4, ParallelFor: func(n int, task func(int)) { late = task }}})
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -101,7 +103,7 @@ func TestLateTask(t *testing.T) {
 		}
 	})
 	for i := range repeats(40) {
-		got := c.run(t, q, k, v, Options{Threads: 1 + i%3})
+		got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1 + i%3}})
 		same(t, "with a late task", &got, &want)
 	}
 	stop.Store(true)
@@ -110,16 +112,16 @@ func TestLateTask(t *testing.T) {
 
 // TestConcurrentCalls makes calls of several shapes from many goroutines.
 func TestConcurrentCalls(t *testing.T) {
-	cs := []attnCase{runCase(), {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: Causal(0), seed: 10}}
+	cs := []attnCase{runCase(), {b: 2, h: 2, hkv: 1, lq: 5, lk: 40, d: 80, dv: 8, seed: 9}, {b: 1, h: 3, hkv: 3, lq: 70, lk: 70, d: 16, dv: 40, mask: kernel.Causal(0), seed: 10}}
 	var wg sync.WaitGroup
 	for x := range cs {
 		q, k, v := cs[x].inputs()
-		want := cs[x].run(t, q, k, v, Options{Threads: 1})
+		want := cs[x].run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
 		for g := range 4 {
 			wg.Go(func() {
 				for range repeats(8) {
 					out := cs[x].tensor(cs[x].b, cs[x].h, cs[x].lq, cs[x].dv, canary)
-					if err := Attention(out, q, k, v, Options{Scale: cs[x].scale, Mask: cs[x].mask, Threads: 1 + g}); err != nil {
+					if err := kernel.Attention(out, q, k, v, kernel.Options{Scale: cs[x].scale, Mask: cs[x].mask, Exec: kernel.Exec{Threads: 1 + g}}); err != nil {
 						t.Error(err)
 					}
 					if hash(&out) != hash(&want) {
@@ -139,7 +141,7 @@ func TestNoGoroutineLeft(t *testing.T) {
 	q, k, v := c.inputs()
 	before := runtime.NumGoroutine() // perhaps some of other tests among them
 	for range repeats(10) {
-		c.run(t, q, k, v, Options{Threads: 8})
+		c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 8}})
 	}
 	for range 1000 { // they stay a moment
 		if runtime.NumGoroutine() <= before && ready.Load() == 0 {
@@ -166,17 +168,17 @@ func TestNoAllocations(t *testing.T) {
 	}
 	lengths := []int{320}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		for name, o := range map[string]Options{
+		for name, o := range map[string]kernel.Options{
 			"one thread":   {Threads: 1},
 			"two threads":  {Threads: 2},
 			"own parallel": {Threads: 2, Run: serial},
-			"lengths":      {Threads: 1, Mask: KeyLengths(lengths)},
+			"lengths":      {Threads: 1, Mask: kernel.KeyLengths(lengths)},
 		} {
 			o.Tier = tier.name
 			mask := o.Mask
 			if n := warmAllocs(repeats(20), func() {
-				o.Mask = Causal(300).And(mask)
-				if err := Attention(out, q, k, v, o); err != nil {
+				o.Mask = kernel.Causal(300).And(mask)
+				if err := kernel.Attention(out, q, k, v, o); err != nil {
 					t.Fatal(err)
 				}
 			}); n != 0 {
@@ -217,12 +219,12 @@ func TestTierVariable(t *testing.T) {
 		t.Setenv("ATTN_TIER", value)
 		defaultTier = sync.OnceValues(chooseTier)
 		out, q, k, v := good()
-		err := Attention(out, q, k, v, Options{})
-		if e := Attention(out, q, k, v, Options{Tier: "generic"}); e != nil {
+		err := kernel.Attention(out, q, k, v, kernel.Options{})
+		if e := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "generic"}}); e != nil {
 			t.Errorf("ATTN_TIER=%s: a call that names its tier: %v", value, e)
 		}
 		t.Setenv("ATTN_TIER", "changed later")
-		for _, info := range Tiers() {
+		for _, info := range kernel.Tiers() {
 			if info.Default {
 				return info.Name, err
 			}
@@ -231,7 +233,7 @@ func TestTierVariable(t *testing.T) {
 	}
 	refused := func(value, why string) {
 		def, err := start(value)
-		var te *TierError
+		var te *kernel.TierError
 		if !errors.As(err, &te) || def != "" || !strings.Contains(err.Error(), fmt.Sprintf("ATTN_TIER: tier %q: %s", value, why)) {
 			t.Errorf("ATTN_TIER=%s: default %q, error %v; want none and a TierError: %s", value, def, err, why)
 		}
@@ -242,7 +244,7 @@ func TestTierVariable(t *testing.T) {
 		}
 	}
 	best := ""
-	for _, info := range Tiers() {
+	for _, info := range kernel.Tiers() {
 		if info.Runs {
 			chosen(info.Name, info.Name)
 			best = cmp.Or(best, info.Name)

@@ -1,9 +1,11 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // eagerTiers lets calls of any size have all threads that they ask for.
@@ -19,13 +21,13 @@ func eagerTiers(t *testing.T) {
 func splitCases() map[string]attnCase {
 	return map[string]attnCase{
 		"decode":   {b: 1, h: 4, hkv: 1, lq: 1, lk: 2100, d: 16, dv: 12, seed: 41},
-		"few":      {b: 1, h: 3, hkv: 1, lq: 5, lk: 1027, d: 20, dv: 24, mask: Causal(1022), seed: 42},
-		"window":   {b: 1, h: 2, hkv: 2, lq: 3, lk: 1500, d: 8, dv: 8, mask: Causal(1300).And(Window(600, -1)), seed: 43},
-		"wide":     {b: 1, h: 1, hkv: 1, lq: 90, lk: 800, d: 8, dv: 16, mask: Causal(710), seed: 44},
-		"lengths":  {b: 5, h: 1, hkv: 1, lq: 1, lk: 1800, d: 12, dv: 12, mask: KeyLengths([]int{3, 1800, 0, 700, 255}), seed: 45},
-		"two rows": {b: 1, h: 1, hkv: 1, lq: 2, lk: 513, d: 4, dv: 4, mask: QueryLengths([]int{1}), seed: 46},
+		"few":      {b: 1, h: 3, hkv: 1, lq: 5, lk: 1027, d: 20, dv: 24, mask: kernel.Causal(1022), seed: 42},
+		"window":   {b: 1, h: 2, hkv: 2, lq: 3, lk: 1500, d: 8, dv: 8, mask: kernel.Causal(1300).And(kernel.Window(600, -1)), seed: 43},
+		"wide":     {b: 1, h: 1, hkv: 1, lq: 90, lk: 800, d: 8, dv: 16, mask: kernel.Causal(710), seed: 44},
+		"lengths":  {b: 5, h: 1, hkv: 1, lq: 1, lk: 1800, d: 12, dv: 12, mask: kernel.KeyLengths([]int{3, 1800, 0, 700, 255}), seed: 45},
+		"two rows": {b: 1, h: 1, hkv: 1, lq: 2, lk: 513, d: 4, dv: 4, mask: kernel.QueryLengths([]int{1}), seed: 46},
 		"sparse": {b: 1, h: 1, hkv: 1, lq: 6, lk: 1280, d: 4, dv: 4, seed: 47,
-			mask: BlockSparse([]bool{true, false, false, true, false, false, false, false, true, false}, 3, 256)},
+			mask: kernel.BlockSparse([]bool{true, false, false, true, false, false, false, false, true, false}, 3, 256)},
 	}
 }
 
@@ -39,7 +41,7 @@ func TestSplit(t *testing.T) {
 			eachTier(t, func(t *testing.T, tier *tier) {
 				for threads := 1; threads <= 9; threads += 1 + 2*quickInt() {
 					for range repeats(10) {
-						got := c.run(t, q, k, v, Options{Tier: tier.name, Threads: threads})
+						got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
 						same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
 					}
 				}
@@ -94,7 +96,7 @@ func TestSplitRun(t *testing.T) {
 		"never": func(int, func(int)) {},
 	} {
 		for range repeats(40) {
-			got := c.run(t, q, k, v, Options{Threads: 5, Run: run})
+			got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 5, ParallelFor: run}})
 			same(t, name, &got, &want)
 		}
 	}
@@ -111,7 +113,7 @@ func TestSplitNaN(t *testing.T) {
 		want := c.contract(q, k, v)
 		eachTier(t, func(t *testing.T, tier *tier) {
 			for threads := 1; threads <= 4; threads++ {
-				got := c.run(t, q, k, v, Options{Tier: tier.name, Threads: threads})
+				got := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}})
 				same(t, fmt.Sprintf("key %d, threads=%d", key, threads), &got, &want)
 			}
 		})
@@ -125,18 +127,18 @@ func TestSplitAccumulate(t *testing.T) {
 	c := attnCase{b: 1, h: 4, hkv: 1, lq: 1, lk: 2048, d: 16, dv: 12, seed: 48}
 	q, k, v := c.inputs()
 	want := c.contract(q, k, v)
-	chunk := func(x *Tensor, from, n int) Tensor {
-		return BHLD(x.f32[from*x.shape[3]:], 1, 1, n, x.shape[3])
+	chunk := func(x *kernel.Tensor, from, n int) kernel.Tensor {
+		return kernel.BHLD(x.f32[from*x.shape[3]:], 1, 1, n, x.shape[3])
 	}
-	state := NewPartials(1, 1, 4, 1, c.dv)
+	state := kernel.NewPartials(1, 1, 4, 1, c.dv)
 	for _, n := range [][2]int{{0, 1024}, {1024, 1024}} {
-		o := Options{Threads: 3, KeyStart: []int{n[0]}}
-		if err := Accumulate(state, q, chunk(&k, n[0], n[1]), chunk(&v, n[0], n[1]), o); err != nil {
+		o := kernel.Options{Exec: kernel.Exec{Threads: 3}, KeyStart: []int{n[0]}}
+		if err := kernel.AccumulatePartials(state, q, chunk(&k, n[0], n[1]), chunk(&v, n[0], n[1]), o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := c.tensor(1, c.h, c.lq, c.dv, canary)
-	if err := Merge(got, []Partials{*state}, MergeOptions{}); err != nil {
+	if err := kernel.MergePartials(got, []kernel.Partials{*state}, kernel.MergeOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "chunks", &got, &want)
@@ -155,8 +157,8 @@ func TestSplitAllocations(t *testing.T) {
 	keys := []int{0, 1500, 1600, 2100}
 	memory := make([]float32, c.h*c.dv)
 	call := func() {
-		out := Ragged(memory, starts, c.h, c.dv)
-		if err := Attention(out, Ragged(q.f32, starts, c.h, c.d), Ragged(k.f32, keys, 1, c.d), Ragged(v.f32, keys, 1, c.dv), Options{Threads: 3}); err != nil {
+		out := kernel.Ragged(memory, starts, c.h, c.dv)
+		if err := kernel.Attention(out, kernel.Ragged(q.f32, starts, c.h, c.d), kernel.Ragged(k.f32, keys, 1, c.d), kernel.Ragged(v.f32, keys, 1, c.dv), kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -164,7 +166,7 @@ func TestSplitAllocations(t *testing.T) {
 		t.Errorf("%v allocations per call", n)
 	}
 	j := newJob()
-	j.problem.set(&q, &q, &k, &v, &Options{})
+	j.problem.set(&q, &q, &k, &v, &kernel.Options{})
 	for _, threads := range []int{2, 7} {
 		j.plan(&tiers[len(tiers)-1], threads)
 		if n := len(j.relay.slots); n != slotsPerThread*threads {

@@ -1,18 +1,21 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // scoreCase is a call whose scores are worth a look: every option that changes
 // them, and hidden keys.
-func scoreCase() (c attnCase, o Options) {
+func scoreCase() (c attnCase, o kernel.Options) {
 	c = attnCase{b: 2, h: 4, hkv: 2, lq: 21, lk: 300, d: 16, dv: 8}
-	o = Options{
+	o = kernel.Options{
 		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.0625, 0}, Sinks: []float32{1, 0, -2, negInf[0]},
-		Mask: Window(60, 5).And(KeyLengths([]int{300, 257})), QueryStart: []int{279, 240},
+		Mask: kernel.Window(60, 5).And(kernel.KeyLengths([]int{300, 257})), QueryStart: []int{279, 240},
 	}
 	return c, o
 }
@@ -71,13 +74,13 @@ func TestStoryWeights(t *testing.T) {
 func TestStoryHookIsAsGoodAsOptions(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.inputs()
-	hook := Options{Score: hookOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
+	hook := kernel.Options{Score: hookOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		outputs := func(o Options) map[string]Tensor {
+		outputs := func(o kernel.Options) map[string]kernel.Tensor {
 			o.Tier = tier.name
 			o.LSE, o.Weights, o.Scores = c.tensor(c.b, c.h, c.lq, 1, canary), c.tensor(c.b, c.h, c.lq, c.lk, canary), c.tensor(c.b, c.h, c.lq, c.lk, canary)
-			o.ScoreStage = ScoresMasked
-			return map[string]Tensor{"out": attend(t, q, k, v, o), "LSE": o.LSE, "weights": o.Weights, "scores": o.Scores}
+			o.ScoreStage = kernel.ScoresMasked
+			return map[string]kernel.Tensor{"out": attend(t, q, k, v, o), "LSE": o.LSE, "weights": o.Weights, "scores": o.Scores}
 		}
 		want := outputs(o)
 		for name, got := range outputs(hook) {
@@ -89,17 +92,17 @@ func TestStoryHookIsAsGoodAsOptions(t *testing.T) {
 
 // hookOf is the hook that does what o's Softcap, ALiBi, Window(60, 5) and
 // KeyLengths do.
-func hookOf(o *Options) func(tile *ScoreTile) {
+func hookOf(o *kernel.Options) func(tile *kernel.ScoreTile) {
 	limit := float64(o.Softcap) * math.Log2E
 	lengths := []int{300, 257}
-	return func(tile *ScoreTile) {
+	return func(tile *kernel.ScoreTile) {
 		for x := range tile.Keys {
 			for r, row := range tile.Rows {
 				s := &tile.Scores[x*tile.Stride+r]
-				*s = float32(limit) * Tanh(float32(*s*float32(1/limit)))
+				*s = float32(limit) * numeric.Tanh(float32(*s*float32(1/limit)))
 				distance := row.Position - tile.KeyPosition - x
 				slope := float32(float64(o.ALiBi[row.Head]) * math.Log2E)
-				*s = FMA(slope, -float32(max(distance, -distance)), *s)
+				*s = numeric.FMA(slope, -float32(max(distance, -distance)), *s)
 				if distance > 60 || distance < -5 || tile.Key+x >= lengths[tile.Batch] {
 					*s = negInf[0]
 				}
@@ -111,14 +114,14 @@ func hookOf(o *Options) func(tile *ScoreTile) {
 // A hook is called before softcap, ALiBi, bias and mask: what it adds is capped, and
 // what a mask hides it cannot bring back.
 func TestStoryHookComesFirst(t *testing.T) {
-	q, k, v := BHLD([]float32{1}, 1, 1, 1, 1), BHLD(make([]float32, 3), 1, 1, 3, 1), BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
-	hundred := func(tile *ScoreTile) { fill(tile.Scores, 100) }
+	q, k, v := kernel.BHLD([]float32{1}, 1, 1, 1, 1), kernel.BHLD(make([]float32, 3), 1, 1, 3, 1), kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
+	hundred := func(tile *kernel.ScoreTile) { fill(tile.Scores, 100) }
 	shape := [4]int{1, 1, 1, 3}
 	eachTier(t, func(t *testing.T, tier *tier) {
 		s := make([]float32, 3)
-		attend(t, q, k, v, Options{
-			Tier: tier.name, Score: hundred, Softcap: 2, Bias: BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
-			Mask: Hidden([]bool{false, true, false}, shape), Scores: BHLD(s, 1, 1, 1, 3), ScoreStage: ScoresMasked,
+		attend(t, q, k, v, kernel.Options{
+			Exec: kernel.Exec{Tier: tier.name}, Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
+			Mask: kernel.Hidden([]bool{false, true, false}, shape), Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked,
 		})
 		if got := fmt.Sprint(s); got != "[9 -Inf 9]" {
 			t.Errorf("scores are %v, want 2+7 and -Inf", got)

@@ -1,21 +1,23 @@
-package kernel
+package kernel_test
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // The tests named TestStory are what went wrong for users of attention
 // elsewhere, each in a call as small as shows it.
 
 // attend makes a call with out of its own.
-func attend(t *testing.T, q, k, v Tensor, o Options) Tensor {
+func attend(t *testing.T, q, k, v kernel.Tensor, o kernel.Options) kernel.Tensor {
 	t.Helper()
 	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], v.shape[3]
-	out := BHLD(filled(b*h*l*d, canary), b, h, l, d)
-	if err := Attention(out, q, k, v, o); err != nil {
+	out := kernel.BHLD(filled(b*h*l*d, canary), b, h, l, d)
+	if err := kernel.Attention(out, q, k, v, o); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -37,14 +39,14 @@ func bools(shape [4]int, f func(b, h, i, j int) bool) []bool {
 }
 
 // biasOf makes the bias that hides what a mask does not show.
-func biasOf(visible []bool, shape [4]int) Tensor {
+func biasOf(visible []bool, shape [4]int) kernel.Tensor {
 	s := make([]float32, len(visible))
 	for x, yes := range visible {
 		if !yes {
 			s[x] = negInf[0]
 		}
 	}
-	return BHLD(s, shape[0], shape[1], shape[2], shape[3])
+	return kernel.BHLD(s, shape[0], shape[1], shape[2], shape[3])
 }
 
 // A query of padding that a bool mask shows no key to: NaN in other libraries, from a
@@ -58,9 +60,9 @@ func TestStoryPaddingRowIsZeros(t *testing.T) {
 	for x := range visible {
 		hidden[x] = !visible[x]
 	}
-	for name, o := range map[string]Options{
-		"visible": {Mask: Visible(visible, shape)},
-		"hidden":  {Mask: Hidden(hidden, shape)},
+	for name, o := range map[string]kernel.Options{
+		"visible": {Mask: kernel.Visible(visible, shape)},
+		"hidden":  {Mask: kernel.Hidden(hidden, shape)},
 		"bias":    {Bias: biasOf(visible, shape)},
 	} {
 		eachTier(t, func(t *testing.T, tier *tier) {
@@ -91,19 +93,19 @@ func TestStoryNaNInPadding(t *testing.T) {
 	visible := bools(shape, func(b, _, _, j int) bool { return j < lengths[b] })
 	hidden := bools(shape, func(b, _, _, j int) bool { return j >= lengths[b] })
 	clean := func(b, j int) bool { return j < lengths[b] }
-	for name, o := range map[string]Options{
-		"lengths":  {Mask: KeyLengths(lengths)},
-		"visible":  {Mask: Visible(visible, shape)},
-		"hidden":   {Mask: Hidden(hidden, shape)},
+	for name, o := range map[string]kernel.Options{
+		"lengths":  {Mask: kernel.KeyLengths(lengths)},
+		"visible":  {Mask: kernel.Visible(visible, shape)},
+		"hidden":   {Mask: kernel.Hidden(hidden, shape)},
 		"bias":     {Bias: biasOf(visible, shape)},
-		"segments": {Mask: Segments(make([]int32, c.b*c.lq), padIDs(c, clean))},
+		"segments": {Mask: kernel.Segments(make([]int32, c.b*c.lq), padIDs(c, clean))},
 	} {
 		q, k, v := c.inputs()
 		eachTier(t, func(t *testing.T, tier *tier) {
 			o.Tier = tier.name
-			var want Tensor
+			var want kernel.Tensor
 			for n, x := range []float32{0, nan32, inf32, -inf32} {
-				for _, in := range []*Tensor{&k, &v} {
+				for _, in := range []*kernel.Tensor{&k, &v} {
 					eachRow(in, func(b, _, j int, row []float32) {
 						if !clean(b, j) {
 							fill(row, x)
@@ -140,11 +142,11 @@ func TestStoryBandedMask(t *testing.T) {
 	band := bools(shape, func(_, _, i, j int) bool { return i-left <= j && j <= i+right })
 	q, k, v := c.inputs()
 	eachTier(t, func(t *testing.T, tier *tier) {
-		want := attend(t, q, k, v, Options{Tier: tier.name, Mask: Window(left, right)})
-		for name, o := range map[string]Options{
-			"visible":      {Mask: Visible(band, shape)},
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Window(left, right)})
+		for name, o := range map[string]kernel.Options{
+			"visible":      {Mask: kernel.Visible(band, shape)},
 			"bias":         {Bias: biasOf(band, shape)},
-			"block-sparse": {Mask: BlockSparse(band, 1, 1)},
+			"block-sparse": {Mask: kernel.BlockSparse(band, 1, 1)},
 		} {
 			o.Tier = tier.name
 			got := attend(t, q, k, v, o)
@@ -159,12 +161,12 @@ func TestStoryBandedMask(t *testing.T) {
 func TestStoryCausalOfDifferentLengths(t *testing.T) {
 	for _, l := range [][2]int{{5, 9}, {9, 5}, {1, 300}, {300, 1}, {250, 270}, {270, 250}} {
 		lq, lk := l[0], l[1]
-		q, k := BHLD(make([]float32, lq), 1, 1, lq, 1), BHLD(make([]float32, lk), 1, 1, lk, 1)
-		v := BHLD(make([]float32, lk), 1, 1, lk, 1)
+		q, k := kernel.BHLD(make([]float32, lq), 1, 1, lq, 1), kernel.BHLD(make([]float32, lk), 1, 1, lk, 1)
+		v := kernel.BHLD(make([]float32, lk), 1, 1, lk, 1)
 		for j := range lk {
 			v.f32[j] = float32(j)
 		}
-		check := func(t *testing.T, what string, o Options, sees func(i int) int) {
+		check := func(t *testing.T, what string, o kernel.Options, sees func(i int) int) {
 			t.Helper()
 			out := attend(t, q, k, v, o)
 			for i := range lq {
@@ -177,9 +179,9 @@ func TestStoryCausalOfDifferentLengths(t *testing.T) {
 		eachTier(t, func(t *testing.T, tier *tier) {
 			topLeft := func(i int) int { return i + 1 }
 			bottomRight := func(i int) int { return i + 1 + lk - lq }
-			check(t, "top left", Options{Tier: tier.name, Mask: Causal(0)}, topLeft)
-			check(t, "bottom right by QueryStart", Options{Tier: tier.name, Mask: Causal(0), QueryStart: []int{lk - lq}}, bottomRight)
-			check(t, "bottom right by offset", Options{Tier: tier.name, Mask: Causal(lk - lq)}, bottomRight)
+			check(t, "top left", kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Causal(0)}, topLeft)
+			check(t, "bottom right by QueryStart", kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Causal(0), QueryStart: []int{lk - lq}}, bottomRight)
+			check(t, "bottom right by offset", kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Causal(lk - lq)}, bottomRight)
 		})
 	}
 }
@@ -194,7 +196,7 @@ func TestStoryMinusInfAcrossBlocks(t *testing.T) {
 		single := []int{-1, 0, min(254, lk-1), min(255, lk-1), min(256, lk-1), lk - 1}
 		shape := [4]int{1, 1, c.lq, lk}
 		visible := bools(shape, func(_, _, i, j int) bool { return j == single[i] })
-		for name, o := range map[string]Options{"bias": {Bias: biasOf(visible, shape)}, "visible": {Mask: Visible(visible, shape)}} {
+		for name, o := range map[string]kernel.Options{"bias": {Bias: biasOf(visible, shape)}, "visible": {Mask: kernel.Visible(visible, shape)}} {
 			eachTier(t, func(t *testing.T, tier *tier) {
 				o.Tier = tier.name
 				out := attend(t, q, k, v, o)
@@ -214,14 +216,14 @@ func TestStoryMinusInfAcrossBlocks(t *testing.T) {
 // is capped away.
 func TestStorySoftcapComesBeforeTheMask(t *testing.T) {
 	const keys = 4
-	q := BHLD([]float32{1}, 1, 1, 1, 1)
-	k := BHLD([]float32{-3, 0, 50, 1}, 1, 1, keys, 1)
-	v := BHLD([]float32{1, 2, 3, 4}, 1, 1, keys, 1)
+	q := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
+	k := kernel.BHLD([]float32{-3, 0, 50, 1}, 1, 1, keys, 1)
+	v := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, keys, 1)
 	shape := [4]int{1, 1, 1, keys}
 	eachTier(t, func(t *testing.T, tier *tier) {
-		weights := func(o Options) []float32 {
+		weights := func(o kernel.Options) []float32 {
 			w := make([]float32, keys)
-			o.Tier, o.Scale, o.Softcap, o.Weights = tier.name, 1, 2, BHLD(w, 1, 1, 1, keys)
+			o.Tier, o.Scale, o.Softcap, o.Weights = tier.name, 1, 2, kernel.BHLD(w, 1, 1, 1, keys)
 			attend(t, q, k, v, o)
 			return w
 		}
@@ -231,13 +233,13 @@ func TestStorySoftcapComesBeforeTheMask(t *testing.T) {
 			want[j] = math.Exp(2 * math.Tanh(float64(k)/2))
 			sum += want[j]
 		}
-		masked := weights(Options{Mask: Visible([]bool{true, true, true, false}, shape)})
+		masked := weights(kernel.Options{Mask: kernel.Visible([]bool{true, true, true, false}, shape)})
 		for j, w := range masked {
 			if math.Abs(float64(w)-want[j]/sum) > 1e-6 {
 				t.Errorf("weights with a mask are %v, want %v divided by their sum", masked, want)
 			}
 		}
-		if w := weights(Options{Bias: BHLD([]float32{0, 100, 0, 0}, 1, 1, 1, keys)}); w[1] != 1 {
+		if w := weights(kernel.Options{Bias: kernel.BHLD([]float32{0, 100, 0, 0}, 1, 1, 1, keys)}); w[1] != 1 {
 			t.Errorf("weights with a bias of 100 for key 1 are %v", w)
 		}
 	})
@@ -246,14 +248,14 @@ func TestStorySoftcapComesBeforeTheMask(t *testing.T) {
 // Rows before a token must not notice it, to the bit: a model that looks ahead
 // trains well and talks nonsense.
 func TestStoryNoLookAhead(t *testing.T) {
-	c := attnCase{b: 1, h: 2, hkv: 1, lq: 300, lk: 300, d: 8, dv: 8, mask: Causal(0)}
+	c := attnCase{b: 1, h: 2, hkv: 1, lq: 300, lk: 300, d: 8, dv: 8, mask: kernel.Causal(0)}
 	q, k, v := c.inputs()
 	eachTier(t, func(t *testing.T, tier *tier) {
-		o := Options{Tier: tier.name}
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier.name}}
 		before := c.run(t, q, k, v, o)
 		for _, token := range []int{0, 1, 7, 64, 254, 255, 256, 257, 299} {
 			q, k, v := c.inputs()
-			for _, in := range []*Tensor{&q, &k, &v} {
+			for _, in := range []*kernel.Tensor{&q, &k, &v} {
 				eachRow(in, func(_, _, i int, row []float32) {
 					if i >= token {
 						fill(row, row[0]+1)
@@ -277,7 +279,7 @@ func TestStoryEvictedCache(t *testing.T) {
 	c := attnCase{b: 1, h: 4, hkv: 2, lq: 20, lk: past + 20, d: 8, dv: 8}
 	q, k, v := c.inputs()
 	eachTier(t, func(t *testing.T, tier *tier) {
-		o := Options{Tier: tier.name, Mask: Window(window-1, 0), QueryStart: []int{past}, ALiBi: []float32{0.5, 0.25, 0.125, 0}}
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Mask: kernel.Window(window-1, 0), QueryStart: []int{past}, ALiBi: []float32{0.5, 0.25, 0.125, 0}}
 		want := attend(t, q, k, v, o)
 		for _, dropped := range []int{1, 7, 255, 256, 257, past - window, past - window + 1} {
 			o.KeyStart = []int{dropped}
@@ -292,7 +294,7 @@ func TestStoryEvictedCache(t *testing.T) {
 func TestStoryStreamedKeys(t *testing.T) {
 	c := attnCase{b: 2, h: 2, hkv: 1, lq: 9, lk: 1100, d: 8, dv: 8}
 	q, k, v := c.inputs()
-	o := Options{Mask: Causal(0), QueryStart: []int{1000}, Softcap: 20}
+	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{1000}, Softcap: 20}
 	eachTier(t, func(t *testing.T, tier *tier) {
 		o := o
 		o.Tier = tier.name
@@ -300,16 +302,16 @@ func TestStoryStreamedKeys(t *testing.T) {
 		whole.Sinks, whole.LSE = []float32{0.5, -1}, c.tensor(c.b, c.h, c.lq, 1, canary)
 		want := attend(t, q, k, v, whole)
 		for _, chunk := range []int{256, 512, 1024} {
-			state := NewPartials(1, c.b, c.h, c.lq, c.dv)
+			state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
 			for lo := 0; lo < c.lk; lo += chunk {
 				hi := min(lo+chunk, c.lk)
 				o.KeyStart = []int{lo}
-				if err := Accumulate(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
+				if err := kernel.AccumulatePartials(state, q, part(k, lo, hi), part(v, lo, hi), o); err != nil {
 					t.Fatal(err)
 				}
 			}
 			out, lse := c.tensor(c.b, c.h, c.lq, c.dv, canary), c.tensor(c.b, c.h, c.lq, 1, canary)
-			if err := Merge(out, []Partials{*state}, MergeOptions{Sinks: whole.Sinks, LSE: lse, Tier: tier.name}); err != nil {
+			if err := kernel.MergePartials(out, []kernel.Partials{*state}, kernel.MergeOptions{Sinks: whole.Sinks, LSE: lse, Exec: kernel.Exec{Tier: tier.name}}); err != nil {
 				t.Fatal(err)
 			}
 			same(t, fmt.Sprintf("chunks of %d", chunk), &out, &want)

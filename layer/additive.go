@@ -1,6 +1,9 @@
 package layer
 
-import "github.com/attn-go/attn/kernel"
+import (
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
 
 // Additive is Bahdanau's similarity, V·tanh(Query(q) + Key(k)), with two projections to the
 // same hidden size (Bahdanau, Cho, Bengio: "Neural Machine Translation by Jointly Learning
@@ -14,7 +17,7 @@ import "github.com/attn-go/attn/kernel"
 //	step := layer.Additive{Query: a.Query, V: a.V}
 //	err = step.Attend(out, query, projected, states, opts) // at every step
 type Additive struct {
-	Query, Key *kernel.Linear // nil takes queries or keys as they are
+	Query, Key *linear.Linear // nil takes queries or keys as they are
 	V          []float32      // one number for each of the hidden size
 }
 
@@ -23,7 +26,7 @@ type Additive struct {
 func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	tensors := [...]kernel.Tensor{q, k}
 	var sizes [2]int
-	layers := [...]*kernel.Linear{a.Query, a.Key}
+	layers := [...]*linear.Linear{a.Query, a.Key}
 	for i, l := range layers {
 		if l == nil {
 			continue

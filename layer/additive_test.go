@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // randomAdditive makes one with random weights.
 func randomAdditive(t testing.TB, hidden, q, k int) Additive {
-	return Additive{linear(t, 1, hidden, q), linear(t, 2, hidden, k), normals(3, hidden)}
+	return Additive{newLinear(t, 1, hidden, q), newLinear(t, 2, hidden, k), normals(3, hidden)}
 }
 
 // "Dive into Deep Learning" (d2l.ai, section 11.3) tries its AdditiveAttention on
@@ -25,7 +26,7 @@ func TestAdditiveEqualKeys(t *testing.T) {
 	}
 	q, v := normalTensor(1, 2, 1, 1, 20), kernel.BHLD(data, 2, 1, 10, 4)
 	k := newTensor(2, 1, 10, 2)
-	eachRow(k.Shape(), func(b, h, l int) { copy(k.Row(b, h, l), []float32{1, 1}) })
+	eachRow(k.Shape(), func(b, h, l int) { copy(row(&k, b, h, l), []float32{1, 1}) })
 	out, weights := newTensor(2, 1, 1, 4), newTensor(2, 1, 1, 10)
 	opts := kernel.Options{Mask: kernel.KeyLengths([]int{2, 6}), Weights: weights}
 	must(t, a.Attend(out, q, k, v, opts))
@@ -34,8 +35,8 @@ func TestAdditiveEqualKeys(t *testing.T) {
 
 	// What lies past a length changes nothing.
 	again := newTensor(2, 1, 1, 4)
-	k.Row(0, 0, 2)[1], v.Row(0, 0, 9)[0] = float32(math.NaN()), float32(math.Inf(1))
-	k.Row(1, 0, 6)[0], v.Row(1, 0, 6)[3] = 1e30, -7
+	row(&k, 0, 0, 2)[1], row(&v, 0, 0, 9)[0] = float32(math.NaN()), float32(math.Inf(1))
+	row(&k, 1, 0, 6)[0], row(&v, 1, 0, 6)[3] = 1e30, -7
 	must(t, a.Attend(again, q, k, v, opts))
 	equal(t, "with other padding", &again, &out)
 }
@@ -56,10 +57,10 @@ func TestAdditiveByDefinition(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dk, dv, hidden = 2, 4, 2, 3, 40, 6, 5, 7, 12
 	a := randomAdditive(t, hidden, d, dk)
 	q, k, v := normalTensor(5, b, h, lq, d), normalTensor(6, b, hkv, lk, dk), normalTensor(7, b, hkv, lk, dv)
-	projected := func(l *kernel.Linear, x kernel.Tensor) kernel.Tensor {
+	projected := func(l *linear.Linear, x kernel.Tensor) kernel.Tensor {
 		s := x.Shape()
 		y := newTensor(s[0], s[1], s[2], hidden)
-		must(t, l.Project(y, x, kernel.LinearOptions{}))
+		must(t, l.Project(y, x, linear.Options{}))
 		return y
 	}
 	pq, pk := projected(a.Query, q), projected(a.Key, k)
@@ -89,7 +90,7 @@ func TestAdditiveByDefinition(t *testing.T) {
 
 	out := newTensor(b, h, lq, dv)
 	step := Additive{Query: a.Query, V: a.V}
-	if n := testing.AllocsPerRun(20, func() { must(t, step.Attend(out, q, pk, v, kernel.Options{Threads: 1})) }); n != 0 {
+	if n := testing.AllocsPerRun(20, func() { must(t, step.Attend(out, q, pk, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }); n != 0 {
 		t.Errorf("a step allocates %v times", n)
 	}
 }
@@ -100,7 +101,7 @@ func TestAdditiveErrors(t *testing.T) {
 	refused(t, a.Attend(out, k, k, v, kernel.Options{}), "q", &out)
 	refused(t, a.Attend(out, q, q, v, kernel.Options{}), "k", &out)
 	refused(t, a.Attend(out, q, k, q, kernel.Options{}), "v", &out)
-	refused(t, a.Attend(out, q, k, v, kernel.Options{Threads: -1}), "Options.Threads", &out)
+	refused(t, a.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
 	refused(t, Additive{a.Query, nil, a.V}.Attend(out, q, k, v, kernel.Options{}), "k", &out)
 	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, kernel.Options{}), "weights", &out)
 }
@@ -108,13 +109,13 @@ func TestAdditiveErrors(t *testing.T) {
 // A decoder looks at the same three states at every step: their keys are projected once.
 func ExampleAdditive() {
 	identity := []float32{1, 0, 0, 1}
-	w, err := kernel.NewLinear(kernel.Rows(identity, 2, 2), nil)
+	w, err := linear.New(linear.DenseMatrix(identity, 2, 2), nil)
 	fmt.Println(err)
 	a := Additive{Query: w, Key: w, V: []float32{10, 10}}
 
 	states := kernel.BLHD([]float32{1, 0, 0, 1, -1, -1}, 1, 3, 1, 2)
 	keys := kernel.BLHD(make([]float32, 6), 1, 3, 1, 2)
-	fmt.Println(a.Key.Project(keys, states, kernel.LinearOptions{}))
+	fmt.Println(a.Key.Project(keys, states, linear.Options{}))
 
 	step := Additive{Query: a.Query, V: a.V}
 	for _, query := range [][]float32{{0, 0}, {5, 0}} {

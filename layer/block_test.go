@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/layer"
+	"github.com/attn-go/attn/linear"
 )
 
 // The blocks of "Attention Is All You Need" (Vaswani et al.), with a width of 4, 2 heads and
@@ -22,7 +23,7 @@ const (
 // them. Both are added to what goes in, and the sum is normalised.
 type encoder struct {
 	self     *layer.MultiHead
-	up, down *kernel.Linear
+	up, down *linear.Linear
 }
 
 func (e *encoder) run(x []float32, tokens int, mask kernel.Mask) error {
@@ -37,7 +38,7 @@ func (e *encoder) run(x []float32, tokens int, mask kernel.Mask) error {
 // what the encoder has made of its tokens, then the two layers.
 type decoder struct {
 	self, cross *layer.MultiHead
-	up, down    *kernel.Linear
+	up, down    *linear.Linear
 }
 
 func (d *decoder) run(x []float32, tokens int, memory kernel.Tensor, padding kernel.Mask) error {
@@ -63,16 +64,16 @@ func attend(x []float32, m *layer.MultiHead, query, memory kernel.Tensor, mask k
 }
 
 // feedForward makes x the normalised sum of itself and down(ReLU(up(x))).
-func feedForward(x []float32, up, down *kernel.Linear) error {
+func feedForward(x []float32, up, down *linear.Linear) error {
 	tokens := len(x) / width
 	h, y := make([]float32, tokens*hidden), make([]float32, len(x))
-	if err := up.Apply(kernel.Rows(h, tokens, hidden), kernel.Rows(x, tokens, width), kernel.LinearOptions{}); err != nil {
+	if err := up.Apply(linear.DenseMatrix(h, tokens, hidden), linear.DenseMatrix(x, tokens, width), linear.Options{}); err != nil {
 		return err
 	}
 	for i := range h {
 		h[i] = max(h[i], 0)
 	}
-	if err := down.Apply(kernel.Rows(y, tokens, width), kernel.Rows(h, tokens, hidden), kernel.LinearOptions{}); err != nil {
+	if err := down.Apply(linear.DenseMatrix(y, tokens, width), linear.DenseMatrix(h, tokens, hidden), linear.Options{}); err != nil {
 		return err
 	}
 	addNormalised(x, y)
@@ -118,8 +119,8 @@ func attention(seed int) *layer.MultiHead {
 }
 
 // linear returns a layer with weights [outputs, inputs].
-func linear(outputs, inputs, seed int) *kernel.Linear {
-	l, err := kernel.NewLinear(kernel.Rows(numbers(outputs*inputs, seed), outputs, inputs), numbers(outputs, seed+1))
+func newLinear(outputs, inputs, seed int) *linear.Linear {
+	l, err := linear.New(linear.DenseMatrix(numbers(outputs*inputs, seed), outputs, inputs), numbers(outputs, seed+1))
 	if err != nil {
 		panic(err)
 	}
@@ -135,7 +136,7 @@ func show(x []float32) {
 // Three tokens, of which the last is padding, go through a block of an encoder.
 func ExampleMultiHead_encoder() {
 	const tokens = 3
-	e := encoder{attention(1), linear(hidden, width, 5), linear(width, hidden, 7)}
+	e := encoder{attention(1), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
 	x := numbers(tokens*width, 4)
 	err := e.run(x, tokens, layer.Padding([]int{0, 0, 1}, 1))
 	fmt.Println(err)
@@ -151,7 +152,7 @@ func ExampleMultiHead_encoder() {
 // token's result would be the same without the second.
 func ExampleMultiHead_decoder() {
 	const tokens = 2
-	d := decoder{attention(1), attention(9), linear(hidden, width, 5), linear(width, hidden, 7)}
+	d := decoder{attention(1), attention(9), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
 	memory := kernel.BLHD(numbers(3*width, 4), 1, 3, 1, width)
 	x := numbers(tokens*width, 6)
 	err := d.run(x, tokens, memory, layer.Padding([]int{0, 0, 1}, 1))

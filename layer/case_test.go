@@ -32,8 +32,8 @@ func newTensor(b, h, l, d int) kernel.Tensor {
 // rows makes a tensor [1, 1, L, D] of rows.
 func rows(x ...[]float32) kernel.Tensor {
 	t := newTensor(1, 1, len(x), len(x[0]))
-	for i, row := range x {
-		copy(t.Row(0, 0, i), row)
+	for i, from := range x {
+		copy(row(&t, 0, 0, i), from)
 	}
 	return t
 }
@@ -43,7 +43,7 @@ func columns(x ...[]float32) kernel.Tensor {
 	t := newTensor(1, 1, len(x[0]), len(x))
 	for j, column := range x {
 		for i, e := range column {
-			t.Row(0, 0, i)[j] = e
+			row(&t, 0, 0, i)[j] = e
 		}
 	}
 	return t
@@ -52,7 +52,7 @@ func columns(x ...[]float32) kernel.Tensor {
 // all returns the elements of a tensor, row after row.
 func all(t *kernel.Tensor) []float32 {
 	var s []float32
-	eachRow(t.Shape(), func(b, h, l int) { s = append(s, t.Row(b, h, l)...) })
+	eachRow(t.Shape(), func(b, h, l int) { s = append(s, row(t, b, h, l)...) })
 	return s
 }
 
@@ -76,8 +76,8 @@ func equal(t *testing.T, what string, got, want *kernel.Tensor) {
 		t.Fatalf("%s: shape %v, want %v", what, got.Shape(), want.Shape())
 	}
 	eachRow(want.Shape(), func(b, h, l int) {
-		x := got.Row(b, h, l)
-		for e, y := range want.Row(b, h, l) {
+		x := row(got, b, h, l)
+		for e, y := range row(want, b, h, l) {
 			if math.Float32bits(x[e]) != math.Float32bits(y) {
 				t.Fatalf("%s: element (%d, %d, %d, %d) is %v (%08x), want %v (%08x)", what, b, h, l, e, x[e], math.Float32bits(x[e]), y, math.Float32bits(y))
 			}
@@ -89,8 +89,8 @@ func equal(t *testing.T, what string, got, want *kernel.Tensor) {
 func distance(x, y *kernel.Tensor) float64 {
 	most := 0.0
 	eachRow(y.Shape(), func(b, h, l int) {
-		got := x.Row(b, h, l)
-		for e, want := range y.Row(b, h, l) {
+		got := row(x, b, h, l)
+		for e, want := range row(y, b, h, l) {
 			if d := math.Abs(float64(got[e]) - float64(want)); !(d <= most) {
 				most = d
 			}
@@ -131,7 +131,7 @@ const canary = -12345
 func newCanaries(b, h, l, d int) kernel.Tensor {
 	t := newTensor(b, h, l, d)
 	eachRow(t.Shape(), func(b, h, l int) {
-		row := t.Row(b, h, l)
+		row := row(&t, b, h, l)
 		for i := range row {
 			row[i] = canary
 		}

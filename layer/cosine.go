@@ -35,7 +35,7 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 // normalise writes the rows of src, divided by their lengths, to dst.
 func normalise(dst, src *kernel.Tensor) {
 	eachRow(src.Shape(), func(b, h, l int) {
-		x, y := src.Row(b, h, l), dst.Row(b, h, l)
+		x, y := row(src, b, h, l), row(dst, b, h, l)
 		inv := inverseLength(x)
 		for i := range y {
 			y[i] = float32(float64(x[i]) * inv)

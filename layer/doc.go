@@ -8,10 +8,10 @@
 // Attention is a lookup by likeness. A query asks, keys are compared with it, and the
 // values of the keys that match best make most of the answer:
 //
-//  1. every token gives a query, a key and a value ([kernel.Linear])
+//  1. every token gives a query, a key and a value ([linear.Linear])
 //  2. [Scores]: how well does each key match the query?
-//  3. [Align]: the scores become weights that sum up to 1, by a softmax
-//  4. [Weigh]: the answer is the sum of the values, each times its weight
+//  3. [Softmax]: the scores become weights that sum up to 1, by a softmax
+//  4. [WeightedSum]: the answer is the sum of the values, each times its weight
 //
 // These functions are for reading, and for looking at what is in between. A program
 // calls a [Similarity], which does the last three at once and never holds the scores of

@@ -30,8 +30,8 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 func (s *scorer) callPairs(t *kernel.ScoreTile) {
 	for x := range t.Keys {
 		k := s.key(t, x)
-		for r, row := range t.Rows {
-			q := s.q.Row(t.Batch, row.Head, row.Query)
+		for r, to := range t.Rows {
+			q := row(&s.q, t.Batch, to.Head, to.Query)
 			t.Scores[x*t.Stride+r] = s.pair(q, k) * s.factor
 		}
 	}

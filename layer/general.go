@@ -4,17 +4,18 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // General is q·W·k (Luong, Pham, Manning). The size of the queries may differ from that
 // of the keys. One W serves all heads.
 type General struct {
-	Query *kernel.Linear // of the queries: W, transposed; see NewGeneral
+	Query *linear.Linear // of the queries: W, transposed; see NewGeneral
 }
 
 // NewGeneral returns the similarity with the matrix w, [size of queries, size of keys].
-func NewGeneral(w kernel.Matrix) (General, error) {
-	l, err := kernel.NewLinear(w.T(), nil)
+func NewGeneral(w linear.Matrix) (General, error) {
+	l, err := linear.New(w.T(), nil)
 	return General{l}, err
 }
 
@@ -41,7 +42,7 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 
 // projectedFloats checks the argument of a projection and returns the size of its
 // result.
-func projectedFloats(arg string, x *kernel.Tensor, l *kernel.Linear) (int, error) {
+func projectedFloats(arg string, x *kernel.Tensor, l *linear.Linear) (int, error) {
 	if err := checkFloats(arg, x); err != nil {
 		return 0, err
 	}
@@ -60,7 +61,7 @@ func projectedFloats(arg string, x *kernel.Tensor, l *kernel.Linear) (int, error
 
 // project returns the rows of x, as projectedFloats has checked it, after a layer; heads
 // and tokens lie in the order that they have in x.
-func (s *scratch) project(x *kernel.Tensor, l *kernel.Linear, opts *kernel.Options) (kernel.Tensor, error) {
+func (s *scratch) project(x *kernel.Tensor, l *linear.Linear, opts *kernel.Options) (kernel.Tensor, error) {
 	if opts.Threads < 0 {
 		return *x, &kernel.ArgumentError{Arg: "Options.Threads", Got: fmt.Sprint(opts.Threads), Want: "at least 1, or 0 for all"}
 	}
@@ -72,5 +73,5 @@ func (s *scratch) project(x *kernel.Tensor, l *kernel.Linear, opts *kernel.Optio
 	if strides[1] < strides[2] {
 		y = kernel.BLHD(data, shape[0], shape[2], shape[1], shape[3])
 	}
-	return y, l.Project(y, *x, kernel.LinearOptions{Tier: opts.Tier, Threads: opts.Threads, Run: opts.Run})
+	return y, l.Project(y, *x, linear.Options{Exec: opts.Exec})
 }

@@ -118,13 +118,13 @@ func TestLookAhead(t *testing.T) {
 	for changed := range l {
 		y := kernel.BHLD(slices.Clone(data), b, h, l, d)
 		for head := range h {
-			y.Row(0, head, changed)[changed%d] += 3
+			row(&y, 0, head, changed)[changed%d] += 3
 		}
 		after := newTensor(b, h, l, d)
 		must(t, ScaledDot{}.Attend(after, y, y, y, kernel.Options{Mask: LookAhead()}))
 		for head := range h {
 			for i := range l {
-				if same := slices.Equal(before.Row(0, head, i), after.Row(0, head, i)); same != (i < changed) {
+				if same := slices.Equal(row(&before, 0, head, i), row(&after, 0, head, i)); same != (i < changed) {
 					t.Errorf("token %d changed: row %d of head %d is the same: %v", changed, i, head, same)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // MultiHead is the multi-head attention module (Vaswani et al.): queries, keys and
@@ -23,7 +24,7 @@ type MultiHead struct {
 	Heads   int
 	KVHeads int // 0 is Heads; it divides Heads
 
-	Q, K, V, O *kernel.Linear
+	Q, K, V, O *linear.Linear
 
 	// Similarity is how heads score; nil is ScaledDot.
 	Similarity Similarity
@@ -70,7 +71,7 @@ type multiHeadCall struct {
 var inputNames = [...]string{"query", "key", "value"}
 
 // layers returns the projections of the inputs.
-func (m *MultiHead) layers() [3]*kernel.Linear { return [...]*kernel.Linear{m.Q, m.K, m.V} }
+func (m *MultiHead) layers() [3]*linear.Linear { return [...]*linear.Linear{m.Q, m.K, m.V} }
 
 // run does the call once all has been checked.
 func (c *multiHeadCall) run(s *scratch) error {
@@ -84,7 +85,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 				return err
 			}
 		}
-		x[i] = x[i].Heads(heads[i])
+		x[i] = splitHeads(&x[i], heads[i])
 	}
 	merged := c.out
 	if c.O != nil {
@@ -95,10 +96,10 @@ func (c *multiHeadCall) run(s *scratch) error {
 	if similarity == nil {
 		similarity = ScaledDot{}
 	}
-	if err := similarity.Attend(merged.Heads(c.Heads), x[0], x[1], x[2], c.opts); err != nil || c.O == nil {
+	if err := similarity.Attend(splitHeads(&merged, c.Heads), x[0], x[1], x[2], c.opts); err != nil || c.O == nil {
 		return err
 	}
-	return c.O.Project(c.out, merged, kernel.LinearOptions{Tier: c.opts.Tier, Threads: c.opts.Threads, Run: c.opts.Run})
+	return c.O.Project(c.out, merged, linear.Options{Exec: c.opts.Exec})
 }
 
 // check reports the first thing that does not fit, and completes the call.
@@ -125,7 +126,7 @@ func (c *multiHeadCall) check() error {
 	if err := c.checkShapes(); err != nil {
 		return err
 	}
-	return c.out.CheckOutput("out", &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	return checkOutput(&c.out, &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
 // checkHeads reports numbers of heads that do not fit each other.

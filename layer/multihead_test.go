@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // A torchArray is a tensor of testdata/mha.json.
@@ -71,7 +72,7 @@ func TestFromTorch(t *testing.T) {
 				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
 				s := wantWeights.Shape()
 				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])
-				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Tier: tier, Mask: mask, Weights: weights}))
+				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: mask, Weights: weights}))
 				if d := distance(&out, &want); d > 1e-6 {
 					t.Errorf("out differs by %v", d)
 				}
@@ -114,23 +115,23 @@ func TestFromTorchErrors(t *testing.T) {
 }
 
 // linear makes a layer of random weights, with a bias.
-func linear(t testing.TB, seed uint64, outputs, inputs int) *kernel.Linear {
+func newLinear(t testing.TB, seed uint64, outputs, inputs int) *linear.Linear {
 	w := normals(seed, outputs*inputs)
 	for i := range w {
 		w[i] /= float32(math.Sqrt(float64(inputs)))
 	}
-	l, err := kernel.NewLinear(kernel.Rows(w, outputs, inputs), normals(seed+1, outputs))
+	l, err := linear.New(linear.DenseMatrix(w, outputs, inputs), normals(seed+1, outputs))
 	must(t, err)
 	return l
 }
 
 // identity is a layer that changes nothing.
-func identity(t *testing.T, n int) *kernel.Linear {
+func identity(t *testing.T, n int) *linear.Linear {
 	w := make([]float32, n*n)
 	for i := range n {
 		w[i*n+i] = 1
 	}
-	l, err := kernel.NewLinear(kernel.Rows(w, n, n), nil)
+	l, err := linear.New(linear.DenseMatrix(w, n, n), nil)
 	must(t, err)
 	return l
 }
@@ -160,17 +161,17 @@ func TestMultiHeadByParts(t *testing.T) {
 	const b, lq, lk, heads, kvHeads, d, dv = 2, 5, 270, 6, 2, 7, 9
 	const widthQ, widthK, widthV, widthO = 10, 13, 15, 25
 	m := &MultiHead{Heads: heads, KVHeads: kvHeads,
-		Q: linear(t, 1, heads*d, widthQ), K: linear(t, 2, kvHeads*d, widthK), V: linear(t, 3, kvHeads*dv, widthV), O: linear(t, 4, widthO, heads*dv)}
+		Q: newLinear(t, 1, heads*d, widthQ), K: newLinear(t, 2, kvHeads*d, widthK), V: newLinear(t, 3, kvHeads*dv, widthV), O: newLinear(t, 4, widthO, heads*dv)}
 	query, key, value := normalTensor(5, b, 1, lq, widthQ), normalTensor(6, b, 1, lk, widthK), normalTensor(7, b, 1, lk, widthV)
 	opts := kernel.Options{Mask: kernel.KeyLengths([]int{270, 100}), Softcap: 4}
 	for _, similarity := range []Similarity{nil, Cosine{}, Func(distanceOf)} {
 		m.Similarity = similarity
 
-		projected := func(l *kernel.Linear, x kernel.Tensor, n int) kernel.Tensor {
+		projected := func(l *linear.Linear, x kernel.Tensor, n int) kernel.Tensor {
 			outputs, _ := l.Shape()
 			y := newTensor(b, 1, x.Shape()[2], outputs)
-			must(t, l.Project(y, x, kernel.LinearOptions{}))
-			return y.Heads(n)
+			must(t, l.Project(y, x, linear.Options{}))
+			return splitHeads(&y, n)
 		}
 		q, k, v := projected(m.Q, query, heads), projected(m.K, key, kvHeads), projected(m.V, value, kvHeads)
 		merged, want, wantWeights := newTensor(b, 1, lq, heads*dv), newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
@@ -180,8 +181,8 @@ func TestMultiHeadByParts(t *testing.T) {
 		if similarity != nil {
 			attend = similarity.Attend
 		}
-		must(t, attend(merged.Heads(heads), q, k, v, plain))
-		must(t, m.O.Project(want, merged, kernel.LinearOptions{}))
+		must(t, attend(splitHeads(&merged, heads), q, k, v, plain))
+		must(t, m.O.Project(want, merged, linear.Options{}))
 
 		eachTier(t, func(t *testing.T, tier string) {
 			out, weights := newTensor(b, 1, lq, widthO), newTensor(b, heads, lq, lk)
@@ -198,18 +199,18 @@ func TestMultiHeadByParts(t *testing.T) {
 // are the same.
 func TestMultiHeadInvariance(t *testing.T) {
 	const b, l, width = 3, 12, 16
-	m := &MultiHead{Heads: 4, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	data := normals(5, b*l*width)
 	x, want := kernel.BLHD(data, b, l, 1, width), newTensor(b, 1, l, width)
 	must(t, m.Attend(want, x, x, x, kernel.Options{Mask: LookAhead()}))
-	for row := range b {
+	for r := range b {
 		for i := range l {
-			past := kernel.BLHD(data[row*l*width:], 1, i+1, 1, width)
-			query := kernel.BLHD(data[(row*l+i)*width:], 1, 1, 1, width)
+			past := kernel.BLHD(data[r*l*width:], 1, i+1, 1, width)
+			query := kernel.BLHD(data[(r*l+i)*width:], 1, 1, 1, width)
 			out := newTensor(1, 1, 1, width)
-			must(t, m.Attend(out, query, past, past, kernel.Options{Threads: 2}))
-			if got := out.Row(0, 0, 0); !slices.Equal(got, want.Row(row, 0, i)) {
-				t.Fatalf("token %d of row %d by itself is %v, want %v", i, row, got, want.Row(row, 0, i))
+			must(t, m.Attend(out, query, past, past, kernel.Options{Exec: kernel.Exec{Threads: 2}}))
+			if got := row(&out, 0, 0, 0); !slices.Equal(got, row(&want, r, 0, i)) {
+				t.Fatalf("token %d of r %d by itself is %v, want %v", i, r, got, row(&want, r, 0, i))
 			}
 		}
 	}
@@ -218,23 +219,23 @@ func TestMultiHeadInvariance(t *testing.T) {
 // What a mask hides does not matter, although it is projected.
 func TestMultiHeadHidden(t *testing.T) {
 	const b, l, width = 2, 6, 8
-	m := &MultiHead{Heads: 2, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	m := &MultiHead{Heads: 2, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	query, key := normalTensor(5, b, 1, l, width), normalTensor(6, b, 1, l, width)
 	opts := kernel.Options{Mask: kernel.KeyLengths([]int{4, 0})}
 	want, out := newTensor(b, 1, l, width), newTensor(b, 1, l, width)
 	must(t, m.Attend(want, query, key, key, opts))
 	for i := range l {
 		if i >= 4 {
-			key.Row(0, 0, i)[1] = float32(math.NaN())
+			row(&key, 0, 0, i)[1] = float32(math.NaN())
 		}
-		key.Row(1, 0, i)[2] = float32(math.Inf(1))
+		row(&key, 1, 0, i)[2] = float32(math.Inf(1))
 	}
 	must(t, m.Attend(out, query, key, key, opts))
 	equal(t, "out", &out, &want)
 }
 
 func TestMultiHeadErrors(t *testing.T) {
-	l := func(n, k int) *kernel.Linear { return linear(t, 1, n, k) }
+	l := func(n, k int) *linear.Linear { return newLinear(t, 1, n, k) }
 	good := func() *MultiHead {
 		return &MultiHead{Heads: 4, KVHeads: 2, Q: l(12, 5), K: l(6, 6), V: l(8, 7), O: l(9, 16)}
 	}
@@ -279,7 +280,7 @@ func TestMultiHeadErrors(t *testing.T) {
 		{"out", kernel.BLHD(memory, 2, 3, 1, 9), kernel.BLHD(memory, 2, 3, 1, 5), key, value, kernel.Options{}},
 		{"Options.Mask", out, query, key, value, kernel.Options{Mask: kernel.KeyLengths([]int{5, 5})}},
 		{"Options.Weights", out, query, key, value, kernel.Options{Weights: newTensor(2, 2, 3, 4)}},
-		{"Options.Threads", out, query, key, value, kernel.Options{Threads: -1}},
+		{"Options.Threads", out, query, key, value, kernel.Options{Exec: kernel.Exec{Threads: -1}}},
 	} {
 		refused(t, good().Attend(c.out, c.query, c.key, c.value, c.opts), c.arg, &out)
 	}
@@ -288,9 +289,9 @@ func TestMultiHeadErrors(t *testing.T) {
 // A warm call allocates nothing, and calls do not disturb each other.
 func TestMultiHeadWorkspace(t *testing.T) {
 	const l, width = 20, 32
-	m := &MultiHead{Heads: 4, Q: linear(t, 1, width, width), K: linear(t, 2, width, width), V: linear(t, 3, width, width), O: linear(t, 4, width, width)}
+	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	x, out := normalTensor(5, 1, 1, l, width), newTensor(1, 1, l, width)
-	if n := testing.AllocsPerRun(20, func() { must(t, m.Attend(out, x, x, x, kernel.Options{Threads: 1})) }); n != 0 {
+	if n := testing.AllocsPerRun(20, func() { must(t, m.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }); n != 0 {
 		t.Errorf("a call allocates %v times", n)
 	}
 	var calls sync.WaitGroup

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 var refs = flag.String("refs", "../kernel/testdata/refs/small_refs.json", "worked examples of other libraries for TestRefs: a file of this form")
@@ -61,7 +62,7 @@ func (r *reference) compare(t *testing.T, got map[string]kernel.Tensor) {
 		}
 		want := r.matrix(t, r.Expected, name)
 		eachRow(out.Shape(), func(b, h, l int) {
-			for e, x := range out.Row(b, h, l) {
+			for e, x := range row(&out, b, h, l) {
 				if w := float64(want[l][e]); !(math.Abs(float64(x)-w) <= r.Tol) {
 					t.Errorf("%s: element %d of row %d of head %d is %v, want %v", name, e, l, h, x, w)
 				}
@@ -107,7 +108,7 @@ func (r *reference) field(t *testing.T, name string, into any) {
 
 func scaledDot(t *testing.T, r *reference, tier string) map[string]kernel.Tensor {
 	q, k, v := r.input(t, "q"), r.input(t, "k"), r.input(t, "v")
-	opts := kernel.Options{Tier: tier}
+	opts := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 	r.field(t, "scale", &opts.Scale)
 	return attend(t, ScaledDot{}, q, k, v, opts)
 }
@@ -118,7 +119,7 @@ func additiveSum(t *testing.T, r *reference, tier string) map[string]kernel.Tens
 	for i := range ones {
 		ones[i] = 1
 	}
-	return attend(t, Additive{V: ones}, q, k, v, kernel.Options{Tier: tier})
+	return attend(t, Additive{V: ones}, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
 }
 
 func attend(t *testing.T, s Similarity, q, k, v kernel.Tensor, opts kernel.Options) map[string]kernel.Tensor {
@@ -145,17 +146,17 @@ func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel
 		t.Fatalf("%d sizes", len(sizes))
 	}
 	first := 0
-	for i, l := range [...]**kernel.Linear{&m.Q, &m.K, &m.V} {
+	for i, l := range [...]**linear.Linear{&m.Q, &m.K, &m.V} {
 		var columns []float32
 		for _, row := range w {
 			columns = append(columns, row[first:first+sizes[i]]...)
 		}
 		var err error
-		*l, err = kernel.NewLinear(kernel.Rows(columns, len(w), sizes[i]).T(), bias[first:first+sizes[i]])
+		*l, err = linear.New(linear.DenseMatrix(columns, len(w), sizes[i]).T(), bias[first:first+sizes[i]])
 		must(t, err)
 		first += sizes[i]
 	}
-	opts := kernel.Options{Tier: tier}
+	opts := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 	n := x.Shape()[2]
 	if causal {
 		opts.Mask = LookAhead()
@@ -179,14 +180,14 @@ func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Te
 		w[i*size+i%size] = 1
 		sums[i/size*heads*size+i] = 1
 	}
-	in, err := kernel.NewLinear(kernel.Rows(w, heads*size, size), nil)
+	in, err := linear.New(linear.DenseMatrix(w, heads*size, size), nil)
 	must(t, err)
-	out, err := kernel.NewLinear(kernel.Rows(sums, heads, heads*size), nil)
+	out, err := linear.New(linear.DenseMatrix(sums, heads, heads*size), nil)
 	must(t, err)
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	query, key, value := r.input(t, "query"), r.input(t, "key"), r.input(t, "value")
 	n := query.Shape()[2]
 	y, weights := newTensor(1, 1, n, heads), newTensor(1, heads, n, key.Shape()[2])
-	must(t, m.Attend(y, query, key, value, kernel.Options{Tier: tier, Weights: weights}))
+	must(t, m.Attend(y, query, key, value, kernel.Options{Exec: kernel.Exec{Tier: tier}, Weights: weights}))
 	return map[string]kernel.Tensor{"y": y, "weights_each_head": weights}
 }

@@ -44,7 +44,7 @@ func (s *scorer) score(t *kernel.ScoreTile) {
 
 // key returns key x of a tile.
 func (s *scorer) key(t *kernel.ScoreTile, x int) []float32 {
-	return s.k.Row(t.Batch, t.Rows[0].Head/s.group, t.Key+x)
+	return row(&s.k, t.Batch, t.Rows[0].Head/s.group, t.Key+x)
 }
 
 // forget drops what belongs to the caller.

@@ -29,8 +29,8 @@ func TestScaledDotOfTutorial(t *testing.T) {
 func TestScoresOfSimilarities(t *testing.T) {
 	const b, h, hkv, lq, lk, d = 2, 4, 2, 5, 70, 12
 	q, k := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d)
-	clear(q.Row(1, 2, 3))
-	clear(k.Row(0, 1, 7))
+	clear(row(&q, 1, 2, 3))
+	clear(row(&k, 0, 1, 7))
 	for _, c := range []struct {
 		name       string
 		similarity Similarity
@@ -61,8 +61,8 @@ func checkScores(t *testing.T, name string, scores, q, k *kernel.Tensor, factor 
 	t.Helper()
 	group := q.Shape()[1] / k.Shape()[1]
 	eachRow(scores.Shape(), func(b, h, l int) {
-		for j, s := range scores.Row(b, h, l) {
-			w := factor * want(q.Row(b, h, l), k.Row(b, h/group, j))
+		for j, s := range row(scores, b, h, l) {
+			w := factor * want(row(q, b, h, l), row(k, b, h/group, j))
 			if !(math.Abs(float64(s)-w) <= 3e-6) {
 				t.Fatalf("%s: the score of (%d, %d, %d) and key %d is %v, want %v", name, b, h, l, j, s, w)
 			}
@@ -103,7 +103,7 @@ func TestSimilaritiesSameBits(t *testing.T) {
 		outputs := func(tier string, threads int) (out, weights, lse kernel.Tensor) {
 			out, weights, lse = newTensor(b, h, lq, dv), newTensor(b, h, lq, lk), newTensor(b, h, lq, 1)
 			must(t, s.Attend(out, q, k, v, kernel.Options{
-				Tier: tier, Threads: threads, Weights: weights, LSE: lse,
+				Exec: kernel.Exec{Tier: tier, Threads: threads}, Weights: weights, LSE: lse,
 				Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
 				Score: func(tile *kernel.ScoreTile) { // comes after the similarity
 					for i := range tile.Scores {
@@ -145,7 +145,7 @@ func TestSimilarityErrors(t *testing.T) {
 			refused(t, s.Attend(out, q, k, kernel.Tensor{}, kernel.Options{}), "v", &out)
 			refused(t, s.Attend(q, q, k, v, kernel.Options{}), "out", nil)
 			refused(t, s.Attend(out, q, k, v, kernel.Options{Scale: float32(math.NaN())}), "Options.Scale", &out)
-			refused(t, s.Attend(out, q, k, v, kernel.Options{Threads: -1}), "Options.Threads", &out)
+			refused(t, s.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
 			if name == "cosine" || name == "function" {
 				refused(t, s.Attend(out, halfQ, k, v, kernel.Options{}), "q", &out)
 				refused(t, s.Attend(out, q, halfK, v, kernel.Options{}), "k", &out)
@@ -161,16 +161,16 @@ func TestSimilarityErrors(t *testing.T) {
 func TestSimilaritiesAllocateNothing(t *testing.T) {
 	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
 	for name, s := range similarities {
-		opts := kernel.Options{Threads: 1, Mask: LookAhead()}
+		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: LookAhead()}
 		if n := testing.AllocsPerRun(20, func() { must(t, s.Attend(out, q, k, v, opts)) }); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
 		}
 	}
 	scores := newTensor(1, 2, 3, 50)
 	if n := testing.AllocsPerRun(20, func() {
-		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Threads: 1}))
-		must(t, Align(scores.Row(0, 0, 0), scores.Row(0, 0, 0), 50, nil))
-		must(t, Weigh(out, scores, v))
+		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil))
+		must(t, WeightedSum(out, scores, v))
 	}); n != 0 {
 		t.Errorf("the steps allocate %v times", n)
 	}

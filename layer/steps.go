@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // The steps that follow the first, which makes queries, keys and values. They are
@@ -22,7 +23,7 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity"}
 	}
 	shape := q.Shape()
-	if err := q.Check("q"); err != nil {
+	if err := checkTensor("q", &q); err != nil {
 		return err
 	}
 	shape[3] = k.Shape()[3]
@@ -38,7 +39,7 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 	return s.Attend(out, q, k, k, opts) // keys make values as valid as any
 }
 
-// Align is the third step, a softmax: rows of n scores, one after the other in src,
+// Softmax is the third step, a softmax: rows of n scores, one after the other in src,
 // become rows of weights in dst, which may be src. A row's weights are the
 // exponentials of its scores, divided by their sum; scores of -Inf have the weight 0.
 //
@@ -49,8 +50,8 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 // The largest score is subtracted first, so that no exponential overflows; sums and
 // quotients are computed in float64 and rounded at the end. A row without any score
 // above -Inf is zeros; a row with a NaN or +Inf is NaN.
-func Align(dst, src []float32, n int, lengths []int) error {
-	if err := checkAlign(dst, src, n, lengths); err != nil {
+func Softmax(dst, src []float32, n int, lengths []int) error {
+	if err := checkSoftmax(dst, src, n, lengths); err != nil {
 		return err
 	}
 	if len(src) == 0 {
@@ -64,15 +65,15 @@ func Align(dst, src []float32, n int, lengths []int) error {
 		}
 		from, to := src[r*n:(r+1)*n], dst[r*n:(r+1)*n]
 		clear(to[valid:])
-		if err := align(to[:valid], from[:valid]); err != nil {
+		if err := softmaxRow(to[:valid], from[:valid]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// align turns the scores of one row into weights.
-func align(dst, src []float32) error {
+// softmaxRow turns the scores of one row into weights.
+func softmaxRow(dst, src []float32) error {
 	top := float32(math.Inf(-1))
 	for _, s := range src {
 		top = max(top, s) // NaN if one is
@@ -84,7 +85,7 @@ func align(dst, src []float32) error {
 	for i, s := range src {
 		dst[i] = (s - top) * math.Log2E
 	}
-	if err := kernel.Exp2Slice(dst, dst); err != nil {
+	if err := numeric.Exp2Slice(dst, dst); err != nil {
 		return err
 	}
 	sum := 0.0
@@ -102,8 +103,8 @@ func align(dst, src []float32) error {
 	return nil
 }
 
-// checkAlign reports the first argument of Align that does not fit.
-func checkAlign(dst, src []float32, n int, lengths []int) error {
+// checkSoftmax reports the first argument of Softmax that does not fit.
+func checkSoftmax(dst, src []float32, n int, lengths []int) error {
 	bad := func(arg, got, want string) error {
 		return &kernel.ArgumentError{Arg: arg, Got: got, Want: want}
 	}
@@ -138,12 +139,12 @@ func overlap(x, y []float32) bool {
 // nan is the contract's NaN.
 var nan = math.Float32frombits(0x7fc00000)
 
-// Weigh is the fourth step: out, [B, H, Lq, Dv], becomes the sums of the values v,
+// WeightedSum is the fourth step: out, [B, H, Lq, Dv], becomes the sums of the values v,
 // [B, Hkv, Lk, Dv], each times its weight in weights, [B, H, Lq, Lk], Lk ≥ 1; Hkv divides H. All are
 // float32. A value of weight 0 does not matter, whatever it is. Sums are
 // computed in float64 and rounded at the end.
-func Weigh(out, weights, v kernel.Tensor) error {
-	if err := checkWeigh(&out, &weights, &v); err != nil {
+func WeightedSum(out, weights, v kernel.Tensor) error {
+	if err := checkWeightedSum(&out, &weights, &v); err != nil {
 		return err
 	}
 	dims := out.Shape()
@@ -153,12 +154,12 @@ func Weigh(out, weights, v kernel.Tensor) error {
 	sums := m.doubles(dims[3])
 	eachRow(dims, func(b, h, l int) {
 		clear(sums)
-		for j, w := range weights.Row(b, h, l) {
+		for j, w := range row(&weights, b, h, l) {
 			if w != 0 {
-				addTimes(sums, w, v.Row(b, h/group, j))
+				addTimes(sums, w, row(&v, b, h/group, j))
 			}
 		}
-		narrow(out.Row(b, h, l), sums)
+		narrow(row(&out, b, h, l), sums)
 	})
 	return nil
 }
@@ -180,8 +181,8 @@ func narrow(dst []float32, sums []float64) {
 	}
 }
 
-// checkWeigh reports the first argument of Weigh that does not fit.
-func checkWeigh(out, weights, v *kernel.Tensor) error {
+// checkWeightedSum reports the first argument of WeightedSum that does not fit.
+func checkWeightedSum(out, weights, v *kernel.Tensor) error {
 	w, values := weights.Shape(), v.Shape()
 	if err := checkFloats("weights", weights); err != nil {
 		return err
@@ -198,5 +199,5 @@ func checkWeigh(out, weights, v *kernel.Tensor) error {
 	if err := checkFloats("out", out); err != nil {
 		return err
 	}
-	return out.CheckOutput("out", weights, v)
+	return checkOutput(out, weights, v)
 }

@@ -11,18 +11,18 @@ import (
 // From 88.73 on e^x is no float32: a softmax by its definition divides Inf by Inf, and
 // its first weights are NaN. The weights are e/(e+1), 1/(e+1) and e^-89, which rounds to
 // 0 beside them.
-func TestAlignLargeScores(t *testing.T) {
+func TestSoftmaxLargeScores(t *testing.T) {
 	scores := []float32{89, 88, 0}
 	if naive := float32(math.Exp(89)); !math.IsInf(float64(naive), 1) {
 		t.Fatalf("e^89 is %v in float32", naive)
 	}
 	weights := make([]float32, 3)
-	must(t, Align(weights, scores, 3, nil))
+	must(t, Softmax(weights, scores, 3, nil))
 	near(t, "weights", weights, 5e-8, .7310586, .2689414, 0)
 	if weights[2] != 0 {
 		t.Errorf("the last weight is %v, want 0", weights[2])
 	}
-	must(t, Align(scores, scores, 3, nil))
+	must(t, Softmax(scores, scores, 3, nil))
 	if !slices.Equal(scores, weights) {
 		t.Errorf("in place %v, want %v", scores, weights)
 	}
@@ -44,10 +44,10 @@ var (
 // Scores that are given, their weights and the context that these weights make.
 func TestSentenceFromScores(t *testing.T) {
 	weights := newTensor(1, 1, 1, 6)
-	must(t, Align(weights.Row(0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil))
+	must(t, Softmax(row(&weights, 0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil))
 	near(t, "weights", all(&weights), 5e-5, .0050, .0005, .9009, .0011, .0903, .0022)
 	context := newTensor(1, 1, 1, 4)
-	must(t, Weigh(context, weights, sentenceValues))
+	must(t, WeightedSum(context, weights, sentenceValues))
 	near(t, "context", all(&context), 5e-5, -3.6731, -1.0644, -.7095, -.7095)
 }
 
@@ -68,8 +68,8 @@ func TestSentence(t *testing.T) {
 		if c.scores != nil {
 			near(t, "scores", all(&scores), 4e-6, c.scores...)
 		}
-		must(t, Align(scores.Row(0, 0, 0), scores.Row(0, 0, 0), 6, nil))
-		must(t, Weigh(context, scores, sentenceValues))
+		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 6, nil))
+		must(t, WeightedSum(context, scores, sentenceValues))
 		near(t, "context", all(&context), c.tol, c.context...)
 		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
 		near(t, "context at once", all(&fused), c.tol, c.context...)
@@ -96,10 +96,10 @@ func TestStepsEqualFused(t *testing.T) {
 			must(t, Scores(weights, q, k, s, opts))
 			tol := 2e-7 * max(1, largest(&weights)/2)
 			eachRow(weights.Shape(), func(b, h, l int) {
-				row := weights.Row(b, h, l)
-				must(t, Align(row, row, lk, nil))
+				row := row(&weights, b, h, l)
+				must(t, Softmax(row, row, lk, nil))
 			})
-			must(t, Weigh(staged, weights, v))
+			must(t, WeightedSum(staged, weights, v))
 			if d := distance(&staged, &fused) / max(1, largest(&fused)); d > tol {
 				t.Errorf("%s, %T: the steps differ by %v of the result, want %v", name, s, d, tol)
 			}
@@ -127,7 +127,7 @@ func distanceOf(q, k []float32) float32 {
 	return -float32(math.Sqrt(sum))
 }
 
-func TestAlignLengths(t *testing.T) {
+func TestSoftmaxLengths(t *testing.T) {
 	nan := float32(math.NaN())
 	inf := float32(math.Inf(1))
 	src := []float32{
@@ -141,7 +141,7 @@ func TestAlignLengths(t *testing.T) {
 		0, 0, 0,
 	}
 	dst := slices.Repeat([]float32{canary}, len(src))
-	must(t, Align(dst, src, 3, []int{2, 3, 0, 3, 3, 3, 3, 1}))
+	must(t, Softmax(dst, src, 3, []int{2, 3, 0, 3, 3, 3, 3, 1}))
 	third := 1 / (1 + math.Exp(-1) + math.Exp(-2))
 	want := []float64{.5, .5, 0, math.Exp(-2) * third, math.Exp(-1) * third, third, 0, 0, 0, 0, 1, 0, 0, 0, 0}
 	near(t, "weights", dst[:15], 6e-8, want...)
@@ -154,22 +154,22 @@ func TestAlignLengths(t *testing.T) {
 
 	// One length for several rows, in place.
 	x := []float32{1, 1, 1, 1, 1, 1, 1, 1}
-	must(t, Align(x, x, 2, []int{1, 2}))
+	must(t, Softmax(x, x, 2, []int{1, 2}))
 	near(t, "weights", x, 0, 1, 0, 1, 0, .5, .5, .5, .5)
-	must(t, Align(nil, nil, 2, nil))
+	must(t, Softmax(nil, nil, 2, nil))
 }
 
-func TestAlignErrors(t *testing.T) {
+func TestSoftmaxErrors(t *testing.T) {
 	out := newCanaries(1, 1, 1, 8)
-	dst, src := out.Row(0, 0, 0), make([]float32, 8)
-	refused(t, Align(dst, src, 0, nil), "n", &out)
-	refused(t, Align(dst, src, 3, nil), "n", &out)
-	refused(t, Align(dst[:4], src, 4, nil), "dst", &out)
-	refused(t, Align(dst[:7], dst[1:], 7, nil), "dst", &out)
-	refused(t, Align(dst, src, 4, []int{}), "lengths", &out)
-	refused(t, Align(dst, src, 4, []int{1, 2, 3}), "lengths", &out)
-	refused(t, Align(dst, src, 4, []int{1, 5}), "lengths", &out)
-	refused(t, Align(dst, src, 4, []int{-1, 4}), "lengths", &out)
+	dst, src := row(&out, 0, 0, 0), make([]float32, 8)
+	refused(t, Softmax(dst, src, 0, nil), "n", &out)
+	refused(t, Softmax(dst, src, 3, nil), "n", &out)
+	refused(t, Softmax(dst[:4], src, 4, nil), "dst", &out)
+	refused(t, Softmax(dst[:7], dst[1:], 7, nil), "dst", &out)
+	refused(t, Softmax(dst, src, 4, []int{}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{1, 2, 3}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{1, 5}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{-1, 4}), "lengths", &out)
 }
 
 func TestScoresErrors(t *testing.T) {
@@ -186,28 +186,28 @@ func TestScoresErrors(t *testing.T) {
 	refused(t, Scores(out, huge, kernel.Strided(make([]float32, 8), [4]int{1, 1, 1, math.MaxInt32}, [3]int{}), Dot{}, kernel.Options{}), "q", &out)
 }
 
-func TestWeigh(t *testing.T) {
+func TestWeightedSum(t *testing.T) {
 	inf := float32(math.Inf(1))
 	weights := rows([]float32{.5, 0, .5}, []float32{0, 1, 0}, []float32{0, 0, 0})
 	v := rows([]float32{1, 2}, []float32{inf, float32(math.NaN())}, []float32{3, 4})
 	out := newCanaries(1, 1, 3, 2)
-	must(t, Weigh(out, weights, v))
-	near(t, "row 0", out.Row(0, 0, 0), 0, 2, 3)
-	near(t, "row 2", out.Row(0, 0, 2), 0, 0, 0)
-	if row := out.Row(0, 0, 1); row[0] != inf || math.Float32bits(row[1]) != 0x7fc00000 {
+	must(t, WeightedSum(out, weights, v))
+	near(t, "row 0", row(&out, 0, 0, 0), 0, 2, 3)
+	near(t, "row 2", row(&out, 0, 0, 2), 0, 0, 0)
+	if row := row(&out, 0, 0, 1); row[0] != inf || math.Float32bits(row[1]) != 0x7fc00000 {
 		t.Errorf("row 1 is %v, want Inf and NaN", row)
 	}
 }
 
-func TestWeighErrors(t *testing.T) {
+func TestWeightedSumErrors(t *testing.T) {
 	out, weights, v := newCanaries(1, 4, 3, 2), newTensor(1, 4, 3, 5), newTensor(1, 2, 5, 2)
-	must(t, Weigh(newTensor(1, 4, 3, 2), weights, v))
-	refused(t, Weigh(out, kernel.Tensor{}, v), "weights", &out)
-	refused(t, Weigh(out, weights, kernel.Tensor{}), "v", &out)
-	refused(t, Weigh(out, weights, newTensor(1, 3, 5, 2)), "v", &out)
-	refused(t, Weigh(out, weights, newTensor(1, 2, 4, 2)), "v", &out)
-	refused(t, Weigh(out, weights, newTensor(2, 2, 5, 2)), "v", &out)
-	refused(t, Weigh(out, weights, newTensor(1, 2, 5, 3)), "out", &out)
-	refused(t, Weigh(v, weights, v), "out", nil)
-	refused(t, Weigh(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2)), "v", &out)
+	must(t, WeightedSum(newTensor(1, 4, 3, 2), weights, v))
+	refused(t, WeightedSum(out, kernel.Tensor{}, v), "weights", &out)
+	refused(t, WeightedSum(out, weights, kernel.Tensor{}), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 3, 5, 2)), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 2, 4, 2)), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(2, 2, 5, 2)), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 2, 5, 3)), "out", &out)
+	refused(t, WeightedSum(v, weights, v), "out", nil)
+	refused(t, WeightedSum(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2)), "v", &out)
 }

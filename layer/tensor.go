@@ -3,16 +3,58 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
-// checkFloats reports a tensor that is not valid, or not of float32.
+// viewOf returns t as what it is defined as.
+func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
+
+// row returns the elements of row (b, h, l) of a float32 tensor.
+func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
+
+// splitHeads returns the view of [B, 1, L, n·D] as [B, n, L, D].
+func splitHeads(t *kernel.Tensor, n int) kernel.Tensor { return kernel.Tensor(viewOf(t).Heads(n)) }
+
+// argumentError returns a failed check as an error, nil for a check that passed.
+func argumentError(f *check.Failure) error {
+	if f == nil {
+		return nil
+	}
+	return (*kernel.ArgumentError)(f)
+}
+
+// checkTensor reports a tensor that is not valid by itself, or that is ragged or paged.
+func checkTensor(arg string, t *kernel.Tensor) error {
+	v := viewOf(t)
+	if v.IsRagged() || v.IsPaged() {
+		return argumentError(&check.Failure{Arg: arg, Got: v.Describe(), Want: "a tensor that is neither ragged nor paged"})
+	}
+	return argumentError(v.Check(arg))
+}
+
+// checkFloats reports a tensor that checkTensor reports, or that is not float32.
 func checkFloats(arg string, t *kernel.Tensor) error {
-	if err := t.Check(arg); err != nil {
+	if err := checkTensor(arg, t); err != nil {
 		return err
 	}
 	if t.DType() != kernel.Float32 {
 		return fault(arg, t, "float32")
+	}
+	return nil
+}
+
+// checkOutput reports an output that is not valid, or that shares memory with an input.
+func checkOutput(out *kernel.Tensor, inputs ...*kernel.Tensor) error {
+	v := viewOf(out)
+	if f := v.CheckOutput("out"); f != nil {
+		return argumentError(f)
+	}
+	for _, in := range inputs {
+		if v.Memory().OverlapsTensor(viewOf(in)) {
+			return argumentError(&check.Failure{Arg: "out", Got: "memory that overlaps an input", Want: "a range of memory of its own"})
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // TorchWeights are the parameters of PyTorch's nn.MultiheadAttention with embed_dim E, as
@@ -36,9 +37,9 @@ func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
 		return nil, err
 	}
 	m := &MultiHead{Heads: heads}
-	for i, l := range [...]**kernel.Linear{&m.Q, &m.K, &m.V, &m.O} {
+	for i, l := range [...]**linear.Linear{&m.Q, &m.K, &m.V, &m.O} {
 		p := &parts[i]
-		if *l, err = kernel.NewLinear(kernel.Rows(p.weights, embed, len(p.weights)/embed), p.bias); err != nil {
+		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias); err != nil {
 			return nil, err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // Introductions to self-attention draw it as products of matrices: five tokens of ten
@@ -17,7 +18,7 @@ func TestMatrices(t *testing.T) {
 	x := normalTensor(1, 1, 1, 5, 10)
 	project := func(seed uint64, n int) kernel.Tensor {
 		y := newTensor(1, 1, 5, n)
-		must(t, linear(t, seed, n, 10).Project(y, x, kernel.LinearOptions{}))
+		must(t, newLinear(t, seed, n, 10).Project(y, x, linear.Options{}))
 		return y
 	}
 	q, k, v := project(2, 20), project(3, 20), project(4, 25)
@@ -25,15 +26,15 @@ func TestMatrices(t *testing.T) {
 	must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{}))
 	weights := scores
 	for i := range 5 {
-		row := weights.Row(0, 0, i)
-		must(t, Align(row, row, 5, nil))
+		row := row(&weights, 0, 0, i)
+		must(t, Softmax(row, row, 5, nil))
 		sum := float32(0)
 		for _, w := range row {
 			sum += w
 		}
 		near(t, "the sum of weights", []float32{sum}, 3e-7, 1)
 	}
-	must(t, Weigh(context, weights, v))
+	must(t, WeightedSum(context, weights, v))
 	fused := newTensor(1, 1, 5, 25)
 	must(t, ScaledDot{}.Attend(fused, q, k, v, kernel.Options{}))
 	if d := distance(&context, &fused); d > 4e-7 {
@@ -42,8 +43,8 @@ func TestMatrices(t *testing.T) {
 
 	// A query of 1 × d and keys of n × d give a context of 1 × dv.
 	one := newTensor(1, 1, 1, 25)
-	must(t, ScaledDot{}.Attend(one, kernel.BHLD(q.Row(0, 0, 2), 1, 1, 1, 20), k, v, kernel.Options{}))
-	if !slices.Equal(one.Row(0, 0, 0), fused.Row(0, 0, 2)) {
+	must(t, ScaledDot{}.Attend(one, kernel.BHLD(row(&q, 0, 0, 2), 1, 1, 1, 20), k, v, kernel.Options{}))
+	if !slices.Equal(row(&one, 0, 0, 0), row(&fused, 0, 0, 2)) {
 		t.Error("a query by itself has another context than among others")
 	}
 }
@@ -53,8 +54,8 @@ func TestMatrices(t *testing.T) {
 func TestSelfAndCross(t *testing.T) {
 	x, memory := normalTensor(1, 1, 1, 5, 10), normalTensor(2, 1, 1, 7, 13)
 	values := normalTensor(3, 1, 1, 7, 15)
-	cross := &MultiHead{Heads: 1, Q: linear(t, 4, 20, 10), K: linear(t, 5, 20, 13), V: linear(t, 6, 25, 15)}
-	self := &MultiHead{Heads: 1, Q: cross.Q, K: linear(t, 7, 20, 10), V: linear(t, 8, 25, 10)}
+	cross := &MultiHead{Heads: 1, Q: newLinear(t, 4, 20, 10), K: newLinear(t, 5, 20, 13), V: newLinear(t, 6, 25, 15)}
+	self := &MultiHead{Heads: 1, Q: cross.Q, K: newLinear(t, 7, 20, 10), V: newLinear(t, 8, 25, 10)}
 	hidden := make([]bool, 5*7)
 	for j := range 7 {
 		hidden[3*7+j] = true // from token 3
@@ -62,7 +63,7 @@ func TestSelfAndCross(t *testing.T) {
 	out := newTensor(1, 1, 5, 25)
 	must(t, cross.Attend(out, x, memory, values, kernel.Options{Mask: kernel.Hidden(hidden, [4]int{1, 1, 5, 7})}))
 	for i := range 5 {
-		zeros := !slices.ContainsFunc(out.Row(0, 0, i), func(x float32) bool { return x != 0 })
+		zeros := !slices.ContainsFunc(row(&out, 0, 0, i), func(x float32) bool { return x != 0 })
 		if zeros != (i == 3) {
 			t.Errorf("cross-attention: row %d is zeros: %v", i, zeros)
 		}
@@ -99,7 +100,7 @@ func TestVarianceOfScores(t *testing.T) {
 func TestWorkspaceOfTwiceTheTokens(t *testing.T) {
 	attend := func(n int) func() {
 		x, out := normalTensor(1, 1, 1, n, 16), newTensor(1, 1, n, 16)
-		return func() { must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Threads: 1})) }
+		return func() { must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }
 	}
 	attend(1024)()
 	twice := attend(2048)
@@ -118,7 +119,7 @@ func BenchmarkLength(b *testing.B) {
 		b.Run(fmt.Sprintf("tokens=%d", n), func(b *testing.B) {
 			x, out := normalTensor(1, 1, 1, n, 64), newTensor(1, 1, n, 64)
 			for b.Loop() {
-				must(b, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Threads: 1}))
+				must(b, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 			}
 		})
 	}

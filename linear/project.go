@@ -90,5 +90,11 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 	if want := [4]int{x.Dim(0), x.Dim(1), x.Dim(2), l.n}; out.Shape() != want {
 		return &check.Failure{Arg: "out", Got: out.Describe(), Want: fmt.Sprintf("shape %v, x's with the outputs of the layer", want)}
 	}
-	return out.CheckOutput("out", x)
+	if f := out.CheckOutput("out"); f != nil {
+		return f
+	}
+	if out.Memory().OverlapsTensor(x) {
+		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+	}
+	return nil
 }

@@ -121,21 +121,13 @@ func (t *Tensor) CheckWritable(arg string) *check.Failure {
 	return t.CheckDistinct(arg)
 }
 
-// CheckOutput reports a tensor that is not valid by itself, is not plain, cannot be
-// an output, or shares memory with an input.
-func (t *Tensor) CheckOutput(arg string, inputs ...*Tensor) *check.Failure {
+// CheckOutput reports a tensor that is not valid by itself, is not plain, or cannot be
+// an output.
+func (t *Tensor) CheckOutput(arg string) *check.Failure {
 	if f := t.CheckPlain(arg); f != nil {
 		return f
 	}
-	if f := t.CheckDistinct(arg); f != nil {
-		return f
-	}
-	for _, in := range inputs {
-		if t.Memory().OverlapsTensor(in) {
-			return &check.Failure{Arg: arg, Got: "memory that overlaps an input", Want: "a range of memory of its own"}
-		}
-	}
-	return nil
+	return t.CheckDistinct(arg)
 }
 
 // Layout returns the shape and strides, and how the rows lie.

@@ -1,8 +1,11 @@
-package kernel
+package linear_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // BenchmarkLinear times layers with many rows (GFLOP/s) and few (GB/s of weights), on one
@@ -12,11 +15,11 @@ func BenchmarkLinear(b *testing.B) {
 		{128, 768, 768}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
 		{1, 768, 768}, {1, 8192, 4096}, {2, 8192, 4096}, {4, 8192, 4096}, {8, 8192, 4096}, {16, 8192, 4096}, {32, 8192, 4096},
 	} {
-		for dtype := range Int8 {
+		for dtype := range kernel.Int8 {
 			m, n, k := size[0], size[1], size[2]
 			c := linearCase{m: m, n: n, k: k, dtype: dtype}
-			var x, out Matrix
-			var l *Linear
+			var x, out linear.Matrix
+			var l *linear.Linear
 			eachKernelTier(func(t *tier) {
 				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, dtype, t.name), func(b *testing.B) {
 					if t.name == "generic" && m*n*k > 1<<27 {
@@ -28,7 +31,7 @@ func BenchmarkLinear(b *testing.B) {
 						l = mustLinear(b, c.weights(&r), nil)
 					}
 					for b.Loop() {
-						if err := l.Apply(out, x, LinearOptions{Tier: t.name, Threads: 1}); err != nil {
+						if err := l.Apply(out, x, linear.Options{Exec: kernel.Exec{Tier: t.name, Threads: 1}}); err != nil {
 							b.Fatal(err)
 						}
 					}

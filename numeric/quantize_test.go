@@ -1,4 +1,4 @@
-package kernel
+package numeric_test
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // TestQuantizeInt8 compares with exact arithmetic: the scale is m/127 rounded once,
@@ -27,7 +30,7 @@ func TestQuantizeInt8(t *testing.T) {
 			}
 		}
 		dst, scales := make([]int8, len(src)), make([]float32, groups)
-		if err := QuantizeInt8(dst, scales, src, group); err != nil {
+		if err := numeric.QuantizeInt8(dst, scales, src, group); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range src {
@@ -67,8 +70,8 @@ func TestQuantizeErrors(t *testing.T) {
 		{"src", make([]int8, 4), make([]float32, 2), []float32{1, -inf32, 3, 4}, 2},
 	} {
 		fill(src[:], 7)
-		err := QuantizeInt8(test.dst, test.scales, test.src, test.group)
-		var arg *ArgumentError
+		err := numeric.QuantizeInt8(test.dst, test.scales, test.src, test.group)
+		var arg *kernel.ArgumentError
 		if !errors.As(err, &arg) || arg.Arg != test.arg {
 			t.Errorf("got %v, want an ArgumentError about %s", err, test.arg)
 		}

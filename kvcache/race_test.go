@@ -1,8 +1,11 @@
-package kernel
+package kvcache_test
 
 import (
 	"sync"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // TestCacheConcurrent does to a cache all at once what its documentation allows, above all for
@@ -19,7 +22,7 @@ func TestCacheConcurrent(t *testing.T) {
 		wg.Go(func() {
 			mine := s.private(rng(reader), prefix)
 			for range repeats(12) {
-				mine.attend(2, Options{Threads: 1 + reader%2}, 0)
+				mine.attend(2, kernel.Options{Exec: kernel.Exec{Threads: 1 + reader%2}}, 0)
 			}
 		})
 	}
@@ -31,11 +34,11 @@ func TestCacheConcurrent(t *testing.T) {
 				g := mine.fork(f, mine.texts[f].Len()-round%3)
 				for range 6 {
 					mine.grow([]int{g, f}, []int{2, 3})
-					mine.attend(2, Options{Threads: 1}, f, g)
+					mine.attend(2, kernel.Options{Exec: kernel.Exec{Threads: 1}}, f, g)
 				}
 				mine.texts[f].Free()
 				mine.grow([]int{g}, []int{17})
-				mine.attend(1, Options{Threads: 2}, g)
+				mine.attend(1, kernel.Options{Exec: kernel.Exec{Threads: 2}}, g)
 				mine.texts[g].Free()
 			}
 		})
@@ -50,7 +53,7 @@ func (s *cacheStory) private(random rng, text int) *cacheStory {
 	b, err := s.cache.NewBatch()
 	s.must(err)
 	return &cacheStory{t: s.t, config: s.config, cache: s.cache, batch: b, random: random,
-		texts: []*Sequence{s.texts[text]}, models: []*textModel{s.models[text].fork(&s.config, s.models[text].length)}}
+		texts: []*kvcache.Sequence{s.texts[text]}, models: []*textModel{s.models[text].fork(&s.config, s.models[text].length)}}
 }
 
 // TestCacheNoAllocations: steps of a warm cache allocate nothing, but for lists of pages that
@@ -59,13 +62,13 @@ func TestCacheNoAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, dtype := range []DType{Float32, Float16, Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.Int8} {
 		c := smallCache()
 		c.Layers, c.Type, c.Window, c.Pages = 1, dtype, 50, 40
 		s := newCacheStory(t, c)
 		a, b := s.begin(), s.begin()
 		s.grow([]int{a, b}, []int{100, 90})
-		rows := func(n, d int) Tensor { return BHLD(random(2*2*n*d), 2, 2, n, d) }
+		rows := func(n, d int) kernel.Tensor { return kernel.BHLD(random(2*2*n*d), 2, 2, n, d) }
 		k, v, q, out := rows(1, 12), rows(1, 8), rows(1, 12), rows(1, 8)
 		step := func() {
 			if err := s.batch.Append(k, v); err != nil {
@@ -75,7 +78,7 @@ func TestCacheNoAllocations(t *testing.T) {
 			keys, values := s.batch.View(0)
 			o := s.batch.Options()
 			o.Threads = 1
-			if err := Attention(out, q, keys, values, o); err != nil {
+			if err := kernel.Attention(out, q, keys, values, o); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,8 +1,11 @@
-package kernel
+package linear_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // projectLayouts are layouts of a tensor [B, H, L, D], with the number of calls of Apply
@@ -10,18 +13,18 @@ import (
 var projectLayouts = []struct {
 	name  string
 	calls int
-	view  func(b, h, l, d int) Tensor
+	view  func(b, h, l, d int) kernel.Tensor
 }{
-	{"BHLD", 1, func(b, h, l, d int) Tensor { return BHLD(filled(b*h*l*d, canary), b, h, l, d) }},
-	{"BLHD", 1, func(b, h, l, d int) Tensor { return BLHD(filled(b*h*l*d, canary), b, l, h, d) }},
-	{"gaps between batch rows", 2, func(b, h, l, d int) Tensor {
-		return Strided(filled(b*(h*l*d+5), canary), [4]int{b, h, l, d}, [3]int{h*l*d + 5, l * d, d})
+	{"BHLD", 1, func(b, h, l, d int) kernel.Tensor { return kernel.BHLD(filled(b*h*l*d, canary), b, h, l, d) }},
+	{"BLHD", 1, func(b, h, l, d int) kernel.Tensor { return kernel.BLHD(filled(b*h*l*d, canary), b, l, h, d) }},
+	{"gaps between batch rows", 2, func(b, h, l, d int) kernel.Tensor {
+		return kernel.Strided(filled(b*(h*l*d+5), canary), [4]int{b, h, l, d}, [3]int{h*l*d + 5, l * d, d})
 	}},
-	{"gaps between heads", 2 * 3, func(b, h, l, d int) Tensor {
-		return Strided(filled(b*(h+1)*(l*(d+1)+2), canary), [4]int{b, h, l, d}, [3]int{(h + 1) * (l*(d+1) + 2), l*(d+1) + 2, d + 1})
+	{"gaps between heads", 2 * 3, func(b, h, l, d int) kernel.Tensor {
+		return kernel.Strided(filled(b*(h+1)*(l*(d+1)+2), canary), [4]int{b, h, l, d}, [3]int{(h + 1) * (l*(d+1) + 2), l*(d+1) + 2, d + 1})
 	}},
-	{"gaps between all rows alike", 1, func(b, h, l, d int) Tensor {
-		return Strided(filled(b*h*l*(d+3), canary), [4]int{b, h, l, d}, [3]int{h * l * (d + 3), l * (d + 3), d + 3})
+	{"gaps between all rows alike", 1, func(b, h, l, d int) kernel.Tensor {
+		return kernel.Strided(filled(b*h*l*(d+3), canary), [4]int{b, h, l, d}, [3]int{h * l * (d + 3), l * (d + 3), d + 3})
 	}},
 }
 
@@ -32,7 +35,7 @@ func TestProject(t *testing.T) {
 	w, bias := make([]float32, n*k), make([]float32, n)
 	r.fill(w)
 	r.fill(bias)
-	layer, err := NewLinear(Rows(w, n, k), bias)
+	layer, err := linear.New(linear.DenseMatrix(w, n, k), bias)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +45,13 @@ func TestProject(t *testing.T) {
 				name := fmt.Sprintf("%v, %s to %s", shape, from.name, to.name)
 				x, out := from.view(shape[0], shape[1], shape[2], k), to.view(shape[0], shape[1], shape[2], n)
 				eachRow(&x, func(_, _, _ int, row []float32) { r.fill(row) })
-				if err := layer.Project(out, x, LinearOptions{}); err != nil {
+				if err := layer.Project(out, x, linear.Options{}); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				written := 0
 				eachRow(&out, func(b, h, l int, row []float32) {
 					want := make([]float32, n)
-					if err := layer.Apply(Rows(want, 1, n), Rows(rowOf(&x, b, h, l), 1, k), LinearOptions{}); err != nil {
+					if err := layer.Apply(linear.DenseMatrix(want, 1, n), linear.DenseMatrix(rowOf(&x, b, h, l), 1, k), linear.Options{}); err != nil {
 						t.Fatal(err)
 					}
 					for e := range want {
@@ -83,30 +86,30 @@ func TestProjectMerges(t *testing.T) {
 }
 
 func TestProjectErrors(t *testing.T) {
-	layer, err := NewLinear(Rows(make([]float32, 6), 3, 2), nil)
+	layer, err := linear.New(linear.DenseMatrix(make([]float32, 6), 3, 2), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	memory := filled(24, canary)
-	out, x := BHLD(memory[:12], 1, 2, 2, 3), BHLD(memory[12:20], 1, 2, 2, 2)
+	out, x := kernel.BHLD(memory[:12], 1, 2, 2, 3), kernel.BHLD(memory[12:20], 1, 2, 2, 2)
 	for _, c := range []struct {
 		arg    string
-		out, x Tensor
-		opts   LinearOptions
+		out, x kernel.Tensor
+		opts   linear.Options
 	}{
-		{"x", out, Tensor{}, LinearOptions{}},
-		{"x", out, BHLD(memory[12:], 1, 2, 2, 3), LinearOptions{}},
-		{"x", out, BHLD(make([]F16, 8), 1, 2, 2, 2), LinearOptions{}},
-		{"x", out, BHLD(memory[12:19], 1, 2, 2, 2), LinearOptions{}},
-		{"out", Tensor{}, x, LinearOptions{}},
-		{"out", BHLD(make([]F16, 12), 1, 2, 2, 3), x, LinearOptions{}},
-		{"out", BHLD(memory, 1, 2, 2, 2), x, LinearOptions{}},
-		{"out", BHLD(memory[4:], 1, 2, 2, 3), x, LinearOptions{}},
-		{"out", Strided(memory, [4]int{1, 2, 2, 3}, [3]int{0, 2, 3}), x, LinearOptions{}},
-		{"LinearOptions.Threads", out, x, LinearOptions{Threads: -1}},
+		{"x", out, kernel.Tensor{}, linear.Options{}},
+		{"x", out, kernel.BHLD(memory[12:], 1, 2, 2, 3), linear.Options{}},
+		{"x", out, kernel.BHLD(make([]kernel.F16, 8), 1, 2, 2, 2), linear.Options{}},
+		{"x", out, kernel.BHLD(memory[12:19], 1, 2, 2, 2), linear.Options{}},
+		{"out", kernel.Tensor{}, x, linear.Options{}},
+		{"out", kernel.BHLD(make([]kernel.F16, 12), 1, 2, 2, 3), x, linear.Options{}},
+		{"out", kernel.BHLD(memory, 1, 2, 2, 2), x, linear.Options{}},
+		{"out", kernel.BHLD(memory[4:], 1, 2, 2, 3), x, linear.Options{}},
+		{"out", kernel.Strided(memory, [4]int{1, 2, 2, 3}, [3]int{0, 2, 3}), x, linear.Options{}},
+		{"LinearOptions.Threads", out, x, linear.Options{Exec: kernel.Exec{Threads: -1}}},
 	} {
 		err := layer.Project(c.out, c.x, c.opts)
-		if bad, ok := err.(*ArgumentError); !ok || bad.Arg != c.arg {
+		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != c.arg {
 			t.Errorf("got %v, want an error about %s", err, c.arg)
 		}
 		for _, e := range memory {
@@ -115,7 +118,7 @@ func TestProjectErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := layer.Project(out, x, LinearOptions{Tier: "mmx"}).(*TierError); !ok {
+	if _, ok := layer.Project(out, x, linear.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
 		t.Error("an unknown tier is no error")
 	}
 }

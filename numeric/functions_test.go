@@ -1,10 +1,12 @@
-package kernel
+package numeric_test
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // Slices of more than one call of a kernel, apart and in place, give what single
@@ -14,7 +16,7 @@ func TestSliceFunctions(t *testing.T) {
 		name  string
 		slice func(dst, src []float32) error
 		want  func(x float32) float32
-	}{{"Exp2Slice", Exp2Slice, Exp2}, {"TanhSlice", TanhSlice, Tanh}} {
+	}{{"Exp2Slice", numeric.Exp2Slice, numeric.Exp2}, {"TanhSlice", numeric.TanhSlice, numeric.Tanh}} {
 		for _, n := range []int{0, 1, 17, sliceElements, 2*sliceElements + 3} {
 			src, dst := make([]float32, n), make([]float32, n)
 			r := rng(n)
@@ -50,8 +52,8 @@ func TestSliceFunctionErrors(t *testing.T) {
 		{"one behind", x[11:21], x[10:20]},
 		{"the last element", x[19:29], x[10:20]},
 	} {
-		for _, f := range []func(dst, src []float32) error{Exp2Slice, TanhSlice} {
-			var wrong *ArgumentError
+		for _, f := range []func(dst, src []float32) error{numeric.Exp2Slice, numeric.TanhSlice} {
+			var wrong *kernel.ArgumentError
 			if err := f(c.dst, c.src); !errors.As(err, &wrong) || wrong.Arg != "dst" {
 				t.Errorf("%s: %v", c.name, err)
 			}
@@ -62,7 +64,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 			t.Fatalf("element %d was changed", i)
 		}
 	}
-	if err := TanhSlice(x[10:20], x[20:30]); err != nil {
+	if err := numeric.TanhSlice(x[10:20], x[20:30]); err != nil {
 		t.Errorf("neighbours: %v", err)
 	}
 }
@@ -70,7 +72,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 func TestSliceFunctionsAllocate(t *testing.T) {
 	x := make([]float32, 1000)
 	if n := testing.AllocsPerRun(20, func() {
-		if Exp2Slice(x, x) != nil || TanhSlice(x, x) != nil {
+		if numeric.Exp2Slice(x, x) != nil || numeric.TanhSlice(x, x) != nil {
 			t.Fatal("refused")
 		}
 	}); n != 0 {
@@ -83,8 +85,8 @@ func TestFunctionsOfNumbers(t *testing.T) {
 	r := rng(1)
 	for range 10000 {
 		x, y, z := mantissas.next(&r), mantissas.next(&r), mantissas.next(&r)
-		if !sameBits(Exp2(x), fallback.Exp2(x)) || !sameBits(Tanh(x), fallback.Tanh(x)) ||
-			!sameBits(Log2(x), fallback.Log2(x)) || !sameBits(FMA(x, y, z), fallback.FMA(x, y, z)) {
+		if !sameBits(numeric.Exp2(x), fallback.Exp2(x)) || !sameBits(numeric.Tanh(x), fallback.Tanh(x)) ||
+			!sameBits(numeric.Log2(x), fallback.Log2(x)) || !sameBits(numeric.FMA(x, y, z), fallback.FMA(x, y, z)) {
 			t.Fatalf("at %v, %v, %v", x, y, z)
 		}
 	}

@@ -1,39 +1,44 @@
-package kernel
+package kvcache_test
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // smallCache is a configuration with all fields set.
-func smallCache() CacheConfig {
-	return CacheConfig{Layers: 2, Heads: 2, HeadSize: 12, ValueSize: 8, PageSize: 16, Pages: 200}
+func smallCache() kvcache.Config {
+	return kvcache.Config{Layers: 2, Heads: 2, HeadSize: 12, ValueSize: 8, PageSize: 16, Pages: 200}
 }
 
 // TestCache takes texts through prompts in chunks, single tokens, forks and drafts, with every
 // type, layout and page size.
 func TestCache(t *testing.T) {
 	n := 0
-	for _, dtype := range []DType{Float32, Float16, BFloat16, Int8} {
-		for _, layout := range []PageLayout{HND, NHD} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 			for _, size := range []int{1, 5, 16, 32, 64, 128, 256, 600} {
 				if n++; testing.Short() && n%13 != 0 {
 					continue
 				}
 				c := smallCache()
 				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1400/size+12
-				if dtype == Int8 && n%2 == 0 {
+				if dtype == kernel.Int8 && n%2 == 0 {
 					c.Group = 4
 				}
 				t.Run(fmt.Sprintf("%v/layout=%d/size=%d", dtype, layout, size), func(t *testing.T) {
-					eachTier(t, func(t *testing.T, tier *tier) { tellCacheStory(t, c, Options{Tier: tier.name, Threads: 1 + n%2}) })
+					eachTier(t, func(t *testing.T, tier *tier) {
+						tellCacheStory(t, c, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1 + n%2}})
+					})
 				})
 			}
 		}
 	}
 }
 
-func tellCacheStory(t *testing.T, c CacheConfig, o Options) {
+func tellCacheStory(t *testing.T, c kvcache.Config, o kernel.Options) {
 	s := newCacheStory(t, c)
 	a, b := s.begin(), s.begin()
 	s.grow([]int{a, b}, []int{250, 33})
@@ -74,7 +79,7 @@ func TestCacheWindow(t *testing.T) {
 	for i, window := range []int{1, 15, 16, 40, 300} {
 		for _, size := range []int{1, 16, 48, 256} {
 			c := smallCache()
-			c.Window, c.PageSize, c.Type = window, size, DType(i%4)
+			c.Window, c.PageSize, c.Type = window, size, kernel.DType(i%4)
 			if testing.Short() && (i+size)%3 != 0 {
 				continue
 			}
@@ -84,7 +89,7 @@ func TestCacheWindow(t *testing.T) {
 				a, b := s.begin(), s.begin()
 				for n, counts := range [][]int{{200, 7}, {1, 1}, {330, 60}, {2, 3}, {1, 1}, {17, 1}, {0, 5}} {
 					s.grow([]int{a, b}, counts)
-					s.attend(2, Options{Threads: 1 + n%2}, b, a)
+					s.attend(2, kernel.Options{Exec: kernel.Exec{Threads: 1 + n%2}}, b, a)
 					s.check()
 				}
 				if got, most := len(s.texts[a].Pages()), (window+17)/size+2; got > most {
@@ -92,7 +97,7 @@ func TestCacheWindow(t *testing.T) {
 				}
 				f := s.fork(a, s.texts[a].Len())
 				s.grow([]int{f, a}, []int{1, 1})
-				s.attend(2, Options{}, a, f)
+				s.attend(2, kernel.Options{}, a, f)
 				s.check()
 			})
 		}
@@ -109,10 +114,10 @@ func TestCacheDrop(t *testing.T) {
 	s.models[a].start = 96
 	s.check()
 	s.grow([]int{a, f}, []int{2, 3})
-	s.attend(2, Options{}, a, f)
+	s.attend(2, kernel.Options{}, a, f)
 	s.truncate(a, 97)
 	s.grow([]int{a}, []int{20})
-	s.attend(2, Options{}, a)
+	s.attend(2, kernel.Options{}, a)
 	s.check()
 }
 
@@ -121,20 +126,20 @@ func TestCacheDrop(t *testing.T) {
 func TestCacheAlone(t *testing.T) {
 	const tokens = 280
 	c := smallCache()
-	c.Layers, c.Type = 1, Float16
+	c.Layers, c.Type = 1, kernel.Float16
 	c.Pages = 17 * (tokens/c.PageSize + 1)
-	cache, err := NewCache(c)
+	cache, err := kvcache.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := BHLD(random(8*2*tokens*12), 8, 2, tokens, 12)
-	v := BHLD(random(8*2*tokens*8), 8, 2, tokens, 8)
-	q := BHLD(random(8*4*tokens*12), 8, 4, tokens, 12)
-	rows := func(t Tensor, b, batch, at, n int) Tensor {
-		return Strided(t.f32[t.at(b, 0, at):], [4]int{batch, t.shape[1], n, t.shape[3]}, t.stride)
+	k := kernel.BHLD(random(8*2*tokens*12), 8, 2, tokens, 12)
+	v := kernel.BHLD(random(8*2*tokens*8), 8, 2, tokens, 8)
+	q := kernel.BHLD(random(8*4*tokens*12), 8, 4, tokens, 12)
+	rows := func(t kernel.Tensor, b, batch, at, n int) kernel.Tensor {
+		return kernel.Strided(t.f32[t.at(b, 0, at):], [4]int{batch, t.shape[1], n, t.shape[3]}, t.stride)
 	}
-	run := func(out Tensor, first, batch, chunk int) {
-		var texts []*Sequence
+	run := func(out kernel.Tensor, first, batch, chunk int) {
+		var texts []*kvcache.Sequence
 		for range batch {
 			texts = append(texts, cache.NewSequence())
 		}
@@ -145,7 +150,7 @@ func TestCacheAlone(t *testing.T) {
 				break
 			}
 			keys, values := b.View(0)
-			err = Attention(rows(out, first, batch, at, n), rows(q, first, batch, at, n), keys, values, b.Options())
+			err = kernel.Attention(rows(out, first, batch, at, n), rows(q, first, batch, at, n), keys, values, b.Options())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -154,7 +159,7 @@ func TestCacheAlone(t *testing.T) {
 			s.Free()
 		}
 	}
-	output := func() Tensor { return BHLD(filled(8*4*tokens*8, canary), 8, 4, tokens, 8) }
+	output := func() kernel.Tensor { return kernel.BHLD(filled(8*4*tokens*8, canary), 8, 4, tokens, 8) }
 	want, alone := output(), output()
 	run(want, 0, 8, tokens)
 	for first := range 8 {

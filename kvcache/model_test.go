@@ -1,9 +1,13 @@
-package kernel
+package kvcache_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A textModel is a sequence as a cache should have it: plain slices of all numbers that
@@ -15,7 +19,7 @@ type textModel struct {
 }
 
 // fork returns a copy of the first n tokens.
-func (m *textModel) fork(c *CacheConfig, n int) *textModel {
+func (m *textModel) fork(c *kvcache.Config, n int) *textModel {
 	f := &textModel{start: m.start, length: n}
 	for layer := range m.k {
 		f.k = append(f.k, slices.Clone(m.k[layer][:n*c.Heads*c.HeadSize]))
@@ -27,25 +31,25 @@ func (m *textModel) fork(c *CacheConfig, n int) *textModel {
 // A cacheStory is a cache and what it should hold.
 type cacheStory struct {
 	t      *testing.T
-	config CacheConfig
-	cache  *Cache
-	batch  *Batch
-	texts  []*Sequence
+	config kvcache.Config
+	cache  *kvcache.Cache
+	batch  *kvcache.Batch
+	texts  []*kvcache.Sequence
 	models []*textModel
 	random rng
 }
 
 // newCacheStory makes a cache of a configuration whose fields are all set.
-func newCacheStory(t *testing.T, config CacheConfig) *cacheStory {
+func newCacheStory(t *testing.T, config kvcache.Config) *cacheStory {
 	t.Helper()
-	c, err := NewCache(config)
+	c, err := kvcache.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return storyOf(t, config, c)
 }
 
-func storyOf(t *testing.T, config CacheConfig, c *Cache) *cacheStory {
+func storyOf(t *testing.T, config kvcache.Config, c *kvcache.Cache) *cacheStory {
 	t.Helper()
 	b, err := c.NewBatch()
 	if err != nil {
@@ -59,7 +63,7 @@ func storyOf(t *testing.T, config CacheConfig, c *Cache) *cacheStory {
 // poison makes the numbers of all free pages NaN: what they hold must not matter.
 func (s *cacheStory) poison() {
 	for layer := range s.cache.keys {
-		for _, m := range [...]Tensor{s.cache.keys[layer], s.cache.values[layer]} {
+		for _, m := range [...]kernel.Tensor{s.cache.keys[layer], s.cache.values[layer]} {
 			for _, page := range s.cache.pool.free {
 				poisonPage(m, int(page))
 			}
@@ -67,15 +71,15 @@ func (s *cacheStory) poison() {
 	}
 }
 
-func poisonPage(t Tensor, page int) {
+func poisonPage(t kernel.Tensor, page int) {
 	for h := range t.shape[1] {
 		for l := range t.shape[2] {
 			at := t.at(page, h, l)
 			for i := range t.shape[3] {
 				switch t.dtype {
-				case Float32:
+				case kernel.Float32:
 					t.f32[at+i] = nan32
-				case Int8:
+				case kernel.Int8:
 					t.scales.f32[t.scales.at(page, h, l)] = nan32
 				default:
 					t.u16()[at+i] = 0x7fff
@@ -102,7 +106,7 @@ func (s *cacheStory) begin() int {
 // set makes the batch one of some texts.
 func (s *cacheStory) set(texts ...int) {
 	s.t.Helper()
-	var list []*Sequence
+	var list []*kvcache.Sequence
 	for _, x := range texts {
 		list = append(list, s.texts[x])
 	}
@@ -126,7 +130,7 @@ func (s *cacheStory) grow(texts, counts []int) {
 }
 
 // grow does what Extend does to a text.
-func (m *textModel) grow(c *CacheConfig, n int) {
+func (m *textModel) grow(c *kvcache.Config, n int) {
 	for c.Window > 0 && m.start+c.PageSize <= m.length-c.Window {
 		m.start += c.PageSize
 	}
@@ -135,12 +139,12 @@ func (m *textModel) grow(c *CacheConfig, n int) {
 
 // tokens draws new rows, [B, Hkv, n, d] in one of several layouts, and adds to each text's list what
 // they are stored as.
-func (s *cacheStory) tokens(texts, counts []int, d int, list func(m *textModel) *[]float32) Tensor {
+func (s *cacheStory) tokens(texts, counts []int, d int, list func(m *textModel) *[]float32) kernel.Tensor {
 	b, h, n := len(texts), s.config.Heads, slices.Max(counts)
-	x := BLHD(filled(b*n*h*d, 0), b, n, h, d)
+	x := kernel.BLHD(filled(b*n*h*d, 0), b, n, h, d)
 	switch s.random.intn(3) {
 	case 0:
-		x = BHLD(x.f32, b, h, n, d)
+		x = kernel.BHLD(x.f32, b, h, n, d)
 	case 1:
 		x = raggedTokens(counts, h, d)
 	}
@@ -157,34 +161,34 @@ func (s *cacheStory) tokens(texts, counts []int, d int, list func(m *textModel) 
 }
 
 // raggedTokens are rows for every sequence, as many as it grows by, one after the other.
-func raggedTokens(counts []int, h, d int) Tensor {
+func raggedTokens(counts []int, h, d int) kernel.Tensor {
 	starts := []int{0}
 	for i, n := range counts {
 		starts = append(starts, starts[i]+n)
 	}
-	return Ragged(make([]float32, starts[len(counts)]*h*d), starts, h, d)
+	return kernel.Ragged(make([]float32, starts[len(counts)]*h*d), starts, h, d)
 }
 
 // stored is what the cache makes of a row.
 func (s *cacheStory) stored(row []float32) []float32 {
 	switch s.config.Type {
-	case Int8:
+	case kernel.Int8:
 		group := s.config.Group
 		if group == 0 {
 			group = len(row)
 		}
 		q, scales := make([]int8, len(row)), make([]float32, len(row)/group)
-		s.must(QuantizeInt8(q, scales, row, group))
+		s.must(numeric.QuantizeInt8(q, scales, row, group))
 		for i := range row {
 			row[i] = float32(q[i]) * scales[i/group]
 		}
-	case Float16:
+	case kernel.Float16:
 		for i, x := range row {
-			row[i] = ToF16(x).Float32()
+			row[i] = numeric.ToF16(x).Float32()
 		}
-	case BFloat16:
+	case kernel.BFloat16:
 		for i, x := range row {
-			row[i] = ToBF16(x).Float32()
+			row[i] = numeric.ToBF16(x).Float32()
 		}
 	}
 	return row
@@ -209,24 +213,24 @@ func (s *cacheStory) truncate(text, n int) {
 
 // attend compares attention of the newest tokens of some texts, in every layer, with the same
 // call on contiguous float32. It returns the result on the last layer.
-func (s *cacheStory) attend(group int, o Options, texts ...int) Tensor {
+func (s *cacheStory) attend(group int, o kernel.Options, texts ...int) kernel.Tensor {
 	s.t.Helper()
 	s.set(texts...)
 	c, h := &s.config, s.config.Heads*group
 	view := s.batch.Options()
 	view.Tier, view.Threads = o.Tier, o.Threads
 	n := s.batch.steps
-	q := BHLD(filled(len(texts)*h*n*c.HeadSize, 0), len(texts), h, n, c.HeadSize)
+	q := kernel.BHLD(filled(len(texts)*h*n*c.HeadSize, 0), len(texts), h, n, c.HeadSize)
 	s.random.fill(q.f32)
-	var got Tensor
+	var got kernel.Tensor
 	for layer := range c.Layers {
-		got = BHLD(filled(len(texts)*h*n*c.ValueSize, canary), len(texts), h, n, c.ValueSize)
+		got = kernel.BHLD(filled(len(texts)*h*n*c.ValueSize, canary), len(texts), h, n, c.ValueSize)
 		k, v := s.batch.View(layer)
-		s.must(Attention(got, q, k, v, view))
+		s.must(kernel.Attention(got, q, k, v, view))
 		s.attendRagged(&got, &q, k, v, view)
-		want := BHLD(filled(len(got.f32), canary), len(texts), h, n, c.ValueSize)
+		want := kernel.BHLD(filled(len(got.f32), canary), len(texts), h, n, c.ValueSize)
 		k, v, plain := s.contiguous(layer, texts)
-		s.must(Attention(want, q, k, v, plain))
+		s.must(kernel.Attention(want, q, k, v, plain))
 		s.zeroUnused(&want)
 		same(s.t, fmt.Sprintf("layer %d of texts %v", layer, texts), &got, &want)
 	}
@@ -235,12 +239,12 @@ func (s *cacheStory) attend(group int, o Options, texts ...int) Tensor {
 
 // attendRagged compares a batch's result with that of the same queries one after the other, without
 // rows that no text has.
-func (s *cacheStory) attendRagged(want, q *Tensor, k, v Tensor, o Options) {
+func (s *cacheStory) attendRagged(want, q *kernel.Tensor, k, v kernel.Tensor, o kernel.Options) {
 	s.t.Helper()
 	packed := raggedTokens(s.batch.counts, q.shape[1], q.shape[3])
 	out := raggedTokens(s.batch.counts, q.shape[1], want.shape[3])
 	eachRow(&packed, func(b, h, l int, row []float32) { copy(row, q.Row(b, h, l)) })
-	s.must(Attention(out, packed, k, v, o))
+	s.must(kernel.Attention(out, packed, k, v, o))
 	eachRow(&out, func(b, h, l int, row []float32) {
 		if !slices.Equal(row, want.Row(b, h, l)) {
 			s.t.Fatalf("row [%d %d %d] differs where queries are ragged", b, h, l)
@@ -250,7 +254,7 @@ func (s *cacheStory) attendRagged(want, q *Tensor, k, v Tensor, o Options) {
 
 // contiguous returns texts' keys and values as plain tensors, with what the call needs to
 // see the same of them as of the cache.
-func (s *cacheStory) contiguous(layer int, texts []int) (k, v Tensor, o Options) {
+func (s *cacheStory) contiguous(layer int, texts []int) (k, v kernel.Tensor, o kernel.Options) {
 	c, most := &s.config, 0
 	var lengths []int
 	for _, x := range texts {
@@ -260,8 +264,8 @@ func (s *cacheStory) contiguous(layer int, texts []int) (k, v Tensor, o Options)
 		o.QueryStart = append(o.QueryStart, m.length-s.texts[x].fresh)
 		most = max(most, m.length-m.start)
 	}
-	lay := func(d int, list func(m *textModel) []float32) Tensor {
-		x := BLHD(filled(len(texts)*most*c.Heads*d, nan32), len(texts), most, c.Heads, d)
+	lay := func(d int, list func(m *textModel) []float32) kernel.Tensor {
+		x := kernel.BLHD(filled(len(texts)*most*c.Heads*d, nan32), len(texts), most, c.Heads, d)
 		for i, text := range texts {
 			m := s.models[text]
 			copy(x.f32[i*most*c.Heads*d:], list(m)[m.start*c.Heads*d:m.length*c.Heads*d])
@@ -270,15 +274,15 @@ func (s *cacheStory) contiguous(layer int, texts []int) (k, v Tensor, o Options)
 	}
 	k = lay(c.HeadSize, func(m *textModel) []float32 { return m.k[layer] })
 	v = lay(c.ValueSize, func(m *textModel) []float32 { return m.v[layer] })
-	o.Mask = Causal(0).And(KeyLengths(lengths))
+	o.Mask = kernel.Causal(0).And(kernel.KeyLengths(lengths))
 	if c.Window > 0 {
-		o.Mask = o.Mask.And(Window(c.Window, 0))
+		o.Mask = o.Mask.And(kernel.Window(c.Window, 0))
 	}
 	return k, v, o
 }
 
 // zeroUnused clears the rows beyond each text's own count.
-func (s *cacheStory) zeroUnused(out *Tensor) {
+func (s *cacheStory) zeroUnused(out *kernel.Tensor) {
 	eachRow(out, func(b, _, l int, row []float32) {
 		if l >= s.batch.counts[b] {
 			clear(row)

@@ -1,4 +1,4 @@
-package kernel
+package linear_test
 
 import (
 	"fmt"
@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A linearCase is a call of a Linear with its data.
 type linearCase struct {
 	m, n, k int
-	dtype   DType
+	dtype   kernel.DType
 	bias    bool
 	layout  linearLayout
 	values  values
@@ -48,9 +51,9 @@ func (l linearLayout) strides(rows, cols int) (row, col int) {
 }
 
 // matrix makes an input; what lies between elements is NaN.
-func (c linearCase) matrix(r *rng, rows, cols int) Matrix {
+func (c linearCase) matrix(r *rng, rows, cols int) linear.Matrix {
 	rs, cs := c.layout.strides(rows, cols)
-	m := StridedMatrix[float32](nil, rows, cols, rs, cs)
+	m := linear.StridedMatrix[float32](nil, rows, cols, rs, cs)
 	m.f32 = filled(m.extent(), nan32)
 	for i := range rows {
 		for j := range cols {
@@ -61,39 +64,39 @@ func (c linearCase) matrix(r *rng, rows, cols int) Matrix {
 }
 
 // weights makes w, which is rounded to the case's type.
-func (c linearCase) weights(r *rng) Matrix {
+func (c linearCase) weights(r *rng) linear.Matrix {
 	w := c.matrix(r, c.n, c.k)
 	switch c.dtype {
-	case Float16:
-		return rounded(w, ToF16)
-	case BFloat16:
-		return rounded(w, ToBF16)
+	case kernel.Float16:
+		return rounded(w, numeric.ToF16)
+	case kernel.BFloat16:
+		return rounded(w, numeric.ToBF16)
 	}
 	return w
 }
 
-func rounded[E F16 | BF16](w Matrix, to func(float32) E) Matrix {
+func rounded[E kernel.F16 | kernel.BF16](w linear.Matrix, to func(float32) E) linear.Matrix {
 	data := make([]E, len(w.f32))
 	for i, x := range w.f32 {
 		data[i] = to(x)
 	}
-	return StridedMatrix(data, w.rows, w.cols, w.rowStride, w.colStride)
+	return linear.StridedMatrix(data, w.rows, w.cols, w.rowStride, w.colStride)
 }
 
 // element returns an element as a float32.
-func (m *Matrix) element(i, j int) float32 {
+func (m *linear.Matrix) element(i, j int) float32 {
 	at := i*m.rowStride + j*m.colStride
 	switch m.dtype {
-	case Float16:
-		return F16(m.u16()[at]).Float32()
-	case BFloat16:
-		return BF16(m.u16()[at]).Float32()
+	case kernel.Float16:
+		return kernel.F16(m.u16()[at]).Float32()
+	case kernel.BFloat16:
+		return kernel.BF16(m.u16()[at]).Float32()
 	}
 	return m.f32[at]
 }
 
 // inputs makes the case's x, w and bias.
-func (c linearCase) inputs() (x, w Matrix, bias []float32) {
+func (c linearCase) inputs() (x, w linear.Matrix, bias []float32) {
 	r := rng(c.seed)
 	x, w = c.matrix(&r, c.m, c.k), c.weights(&r)
 	if c.bias {
@@ -104,18 +107,18 @@ func (c linearCase) inputs() (x, w Matrix, bias []float32) {
 }
 
 // output makes an output full of canaries.
-func (c linearCase) output() Matrix {
+func (c linearCase) output() linear.Matrix {
 	stride := c.n
 	if c.layout != tightRows {
 		stride += 5
 	}
-	out := StridedMatrix[float32](nil, c.m, c.n, stride, 1)
+	out := linear.StridedMatrix[float32](nil, c.m, c.n, stride, 1)
 	out.f32 = filled(out.extent(), canary)
 	return out
 }
 
 // linearContract computes an output as the documentation of Apply defines it.
-func linearContract(x, w *Matrix, bias []float32, m, n int) float32 {
+func linearContract(x, w *linear.Matrix, bias []float32, m, n int) float32 {
 	acc := float32(0)
 	for k := range x.cols {
 		acc = fallback.FMA(x.element(m, k), w.element(n, k), acc)
@@ -130,7 +133,7 @@ func linearContract(x, w *Matrix, bias []float32, m, n int) float32 {
 }
 
 // contract computes all outputs.
-func (c linearCase) contract(x, w *Matrix, bias []float32) Matrix {
+func (c linearCase) contract(x, w *linear.Matrix, bias []float32) linear.Matrix {
 	out := c.output()
 	for m := range c.m {
 		for n := range c.n {
@@ -140,9 +143,9 @@ func (c linearCase) contract(x, w *Matrix, bias []float32) Matrix {
 	return out
 }
 
-func mustLinear(t testing.TB, w Matrix, bias []float32) *Linear {
+func mustLinear(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {
 	t.Helper()
-	l, err := NewLinear(w, bias)
+	l, err := linear.New(w, bias)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +171,7 @@ func (c linearCase) check(t *testing.T, threads ...int) {
 	eachTier(t, func(t *testing.T, tier *tier) {
 		for _, n := range threads {
 			out := c.output()
-			if err := l.Apply(out, x, LinearOptions{Tier: tier.name, Threads: n}); err != nil {
+			if err := l.Apply(out, x, linear.Options{Exec: kernel.Exec{Tier: tier.name, Threads: n}}); err != nil {
 				t.Fatal(err)
 			}
 			sameFloats(t, c.String(), out.f32, want.f32)
@@ -181,7 +184,7 @@ func linearCases() (list []linearCase) {
 	add := func(m, n, k int) {
 		i := len(list)
 		list = append(list, linearCase{
-			m: m, n: n, k: k, dtype: DType(i % 3), bias: i%2 == 0, layout: linearLayout(i / 3 % int(linearLayouts)), values: kindOf(i), seed: i,
+			m: m, n: n, k: k, dtype: kernel.DType(i % 3), bias: i%2 == 0, layout: linearLayout(i / 3 % int(linearLayouts)), values: kindOf(i), seed: i,
 		})
 	}
 	for m := range 28 {
@@ -218,11 +221,11 @@ func TestLinearLarge(t *testing.T) {
 	eagerTiers(t)
 	cases := []linearCase{
 		{m: 40, n: 130, k: 1000, bias: true, layout: gappedRows},
-		{m: 5, n: 48 * 5, k: 300, dtype: Float16, layout: transposed, bias: true},
-		{m: 1, n: 290, k: 700, dtype: BFloat16},
+		{m: 5, n: 48 * 5, k: 300, dtype: kernel.Float16, layout: transposed, bias: true},
+		{m: 1, n: 290, k: 700, dtype: kernel.BFloat16},
 		{m: 500, n: 33, k: 140, layout: transposed, values: mantissas},
-		{m: 90, n: 500, k: 40, dtype: Float16, bias: true, values: mantissas},
-		{m: 1, n: 20, k: 6000, dtype: Float16, values: mantissas},
+		{m: 90, n: 500, k: 40, dtype: kernel.Float16, bias: true, values: mantissas},
+		{m: 1, n: 20, k: 6000, dtype: kernel.Float16, values: mantissas},
 	}
 	if quick() {
 		cases = cases[:3]
@@ -236,7 +239,7 @@ func TestLinearLarge(t *testing.T) {
 // or before.
 func TestLinearWidens(t *testing.T) {
 	eagerTiers(t)
-	for i, dtype := range []DType{Float16, BFloat16} {
+	for i, dtype := range []kernel.DType{kernel.Float16, kernel.BFloat16} {
 		c := linearCase{m: 41, n: 120, k: 300, dtype: dtype, bias: true, values: mantissas, seed: i}
 		x, w, bias := c.inputs()
 		want, l := c.contract(&x, &w, bias), mustLinear(t, w, bias)
@@ -245,7 +248,7 @@ func TestLinearWidens(t *testing.T) {
 				other := *tier
 				other.halfRows = rows
 				out := c.output()
-				l.apply(&other, out, x, &LinearOptions{Threads: 2})
+				l.apply(&other, out, x, &linear.Options{Exec: kernel.Exec{Threads: 2}})
 				sameFloats(t, fmt.Sprintf("halfRows %d", rows), out.f32, want.f32)
 			}
 		})
@@ -259,7 +262,7 @@ func TestLinearSplit(t *testing.T) {
 	x, w, bias := c.inputs()
 	l := mustLinear(t, w, bias)
 	eachTier(t, func(t *testing.T, tier *tier) {
-		want, opts := c.output(), LinearOptions{Tier: tier.name}
+		want, opts := c.output(), linear.Options{Exec: kernel.Exec{Tier: tier.name}}
 		if err := l.Apply(want, x, opts); err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +271,7 @@ func TestLinearSplit(t *testing.T) {
 			got := c.output()
 			for at := 0; at < c.m; {
 				n := min(1+r.intn(20), c.m-at)
-				if err := l.Apply(Rows(got.f32[at*c.n:], n, c.n), Rows(x.f32[at*c.k:], n, c.k), opts); err != nil {
+				if err := l.Apply(linear.DenseMatrix(got.f32[at*c.n:], n, c.n), linear.DenseMatrix(x.f32[at*c.k:], n, c.k), opts); err != nil {
 					t.Fatal(err)
 				}
 				at += n
@@ -283,7 +286,7 @@ func TestLinearAccuracy(t *testing.T) {
 	c := linearCase{m: 20, n: 70, k: 768, bias: true, seed: 4}
 	x, w, bias := c.inputs()
 	out := c.output()
-	if err := mustLinear(t, w, bias).Apply(out, x, LinearOptions{}); err != nil {
+	if err := mustLinear(t, w, bias).Apply(out, x, linear.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	worst := 0.0
@@ -306,14 +309,14 @@ func TestLinearAccuracy(t *testing.T) {
 
 // TestLinearZeros: without a bias -0 stays, with one of +0 it does not.
 func TestLinearZeros(t *testing.T) {
-	tiny := Rows([]float32{0x1p-140}, 1, 1)
-	x := Rows([]float32{-0x1p-140}, 1, 1)
+	tiny := linear.DenseMatrix([]float32{0x1p-140}, 1, 1)
+	x := linear.DenseMatrix([]float32{-0x1p-140}, 1, 1)
 	for _, y := range []struct {
 		bias []float32
 		want uint32
 	}{{nil, 1 << 31}, {[]float32{0}, 0}, {[]float32{float32(math.Copysign(0, -1))}, 1 << 31}} {
 		out := []float32{canary}
-		if err := mustLinear(t, tiny, y.bias).Apply(Rows(out, 1, 1), x, LinearOptions{}); err != nil {
+		if err := mustLinear(t, tiny, y.bias).Apply(linear.DenseMatrix(out, 1, 1), x, linear.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := math.Float32bits(out[0]); got != y.want {
@@ -326,8 +329,8 @@ func TestLinearZeros(t *testing.T) {
 // touch, and right before one.
 func TestGuardLinear(t *testing.T) {
 	for _, a := range []*arena{newGuardedArena(t, atStart), newGuardedArena(t, atEnd)} {
-		put := func(name string, m Matrix) Matrix {
-			if m.dtype == Float32 {
+		put := func(name string, m linear.Matrix) linear.Matrix {
+			if m.dtype == kernel.Float32 {
 				guarded := a.vector(name, len(m.f32), 0)
 				copy(guarded, m.f32)
 				m.f32 = guarded
@@ -346,7 +349,7 @@ func TestGuardLinear(t *testing.T) {
 			x, w, bias := c.inputs()
 			want := c.contract(&x, &w, bias)
 			x, w = put("x", x), put("w", w)
-			bias = put("bias", Rows(bias, 1, len(bias))).f32
+			bias = put("bias", linear.DenseMatrix(bias, 1, len(bias))).f32
 			if !c.bias {
 				bias = nil
 			}
@@ -354,7 +357,7 @@ func TestGuardLinear(t *testing.T) {
 			l := mustLinear(t, w, bias)
 			eachTier(t, func(t *testing.T, tier *tier) {
 				copy(out.f32, filled(len(out.f32), canary))
-				if err := l.Apply(out, x, LinearOptions{Tier: tier.name, Threads: 1}); err != nil {
+				if err := l.Apply(out, x, linear.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1}}); err != nil {
 					t.Fatal(err)
 				}
 				sameFloats(t, c.String(), out.f32, want.f32)
@@ -367,46 +370,46 @@ func TestLinearErrors(t *testing.T) {
 	data := filled(100, canary)
 	for _, y := range []struct {
 		what      string
-		w         Matrix
+		w         linear.Matrix
 		bias      []float32
 		arg, want string
 	}{
-		{"short", Rows(data, 10, 11), nil, "w", "110 elements"},
-		{"nil", Rows[float32](nil, 1, 1), nil, "w", "1 elements"},
-		{"short f16", Rows(make([]F16, 5), 2, 3), nil, "w", "float16"},
-		{"negative", Rows(data, -1, 3), nil, "w", "negative dimension"},
-		{"negative stride", StridedMatrix(data, 2, 3, -3, 1), nil, "w", "negative stride"},
-		{"overflow", Rows(data, math.MaxInt, math.MaxInt), nil, "w", "fits an int"},
-		{"broadcast to too many", StridedMatrix(data, math.MaxInt/2, 3, 0, 0), nil, "w", "at most"},
-		{"broadcast to too many", StridedMatrix(data, 3, math.MaxInt/2, 0, 0), nil, "w", "at most"},
-		{"short bias", Rows(data, 4, 4), data[:3], "bias", "4, one per row"},
-		{"empty bias", Rows(data, 4, 4), []float32{}, "bias", "nil"},
+		{"short", linear.DenseMatrix(data, 10, 11), nil, "w", "110 elements"},
+		{"nil", linear.DenseMatrix[float32](nil, 1, 1), nil, "w", "1 elements"},
+		{"short f16", linear.DenseMatrix(make([]kernel.F16, 5), 2, 3), nil, "w", "float16"},
+		{"negative", linear.DenseMatrix(data, -1, 3), nil, "w", "negative dimension"},
+		{"negative stride", linear.StridedMatrix(data, 2, 3, -3, 1), nil, "w", "negative stride"},
+		{"overflow", linear.DenseMatrix(data, math.MaxInt, math.MaxInt), nil, "w", "fits an int"},
+		{"broadcast to too many", linear.StridedMatrix(data, math.MaxInt/2, 3, 0, 0), nil, "w", "at most"},
+		{"broadcast to too many", linear.StridedMatrix(data, 3, math.MaxInt/2, 0, 0), nil, "w", "at most"},
+		{"short bias", linear.DenseMatrix(data, 4, 4), data[:3], "bias", "4, one per row"},
+		{"empty bias", linear.DenseMatrix(data, 4, 4), []float32{}, "bias", "nil"},
 	} {
-		_, err := NewLinear(y.w, y.bias)
+		_, err := linear.New(y.w, y.bias)
 		wantArgument(t, y.what, err, y.arg, y.want)
 	}
-	l := mustLinear(t, Rows(make([]float32, 20), 4, 5), nil)
+	l := mustLinear(t, linear.DenseMatrix(make([]float32, 20), 4, 5), nil)
 	other := make([]float32, 100)
 	for _, y := range []struct {
 		what      string
-		out, x    Matrix
-		opts      LinearOptions
+		out, x    linear.Matrix
+		opts      linear.Options
 		arg, want string
 	}{
-		{"x short", Rows(data, 3, 4), Rows(other[:14], 3, 5), LinearOptions{}, "x", "15 elements"},
-		{"x narrow", Rows(data, 3, 4), Rows(other, 3, 4), LinearOptions{}, "x", "5 columns"},
-		{"x f16", Rows(data, 3, 4), Rows(make([]F16, 15), 3, 5), LinearOptions{}, "x", "float32"},
-		{"x negative", Rows(data, 3, 4), Rows(other, -3, 5), LinearOptions{}, "x", "negative dimension"},
-		{"out short", Rows(data[:11], 3, 4), Rows(other, 3, 5), LinearOptions{}, "out", "12 elements"},
-		{"out f16", Rows(make([]F16, 12), 3, 4), Rows(other, 3, 5), LinearOptions{}, "out", "float32"},
-		{"out has other rows", Rows(data, 4, 4), Rows(other, 3, 5), LinearOptions{}, "out", "[3 4]"},
-		{"out has other columns", Rows(data, 3, 5), Rows(other, 3, 5), LinearOptions{}, "out", "[3 4]"},
-		{"out in columns", Rows(data, 4, 3).T(), Rows(other, 3, 5), LinearOptions{}, "out", "contiguous rows"},
-		{"out broadcast", StridedMatrix(data, 3, 4, 0, 1), Rows(other, 3, 5), LinearOptions{}, "out", "overlap"},
-		{"out rows overlap", StridedMatrix(data, 3, 4, 3, 1), Rows(other, 3, 5), LinearOptions{}, "out", "overlap"},
-		{"out is x", Rows(data, 3, 4), Rows(data, 3, 5), LinearOptions{}, "out", "overlaps x"},
-		{"out meets x", Rows(data[14:], 3, 4), Rows(data, 3, 5), LinearOptions{}, "out", "overlaps x"},
-		{"threads", Rows(data, 3, 4), Rows(other, 3, 5), LinearOptions{Threads: -1}, "LinearOptions.Threads", "at least 1"},
+		{"x short", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other[:14], 3, 5), linear.Options{}, "x", "15 elements"},
+		{"x narrow", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, 3, 4), linear.Options{}, "x", "5 columns"},
+		{"x f16", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(make([]kernel.F16, 15), 3, 5), linear.Options{}, "x", "float32"},
+		{"x negative", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, -3, 5), linear.Options{}, "x", "negative dimension"},
+		{"out short", linear.DenseMatrix(data[:11], 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "12 elements"},
+		{"out f16", linear.DenseMatrix(make([]kernel.F16, 12), 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "float32"},
+		{"out has other rows", linear.DenseMatrix(data, 4, 4), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "[3 4]"},
+		{"out has other columns", linear.DenseMatrix(data, 3, 5), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "[3 4]"},
+		{"out in columns", linear.DenseMatrix(data, 4, 3).T(), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "contiguous rows"},
+		{"out broadcast", linear.StridedMatrix(data, 3, 4, 0, 1), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "overlap"},
+		{"out rows overlap", linear.StridedMatrix(data, 3, 4, 3, 1), linear.DenseMatrix(other, 3, 5), linear.Options{}, "out", "overlap"},
+		{"out is x", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(data, 3, 5), linear.Options{}, "out", "overlaps x"},
+		{"out meets x", linear.DenseMatrix(data[14:], 3, 4), linear.DenseMatrix(data, 3, 5), linear.Options{}, "out", "overlaps x"},
+		{"threads", linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{Exec: kernel.Exec{Threads: -1}}, "LinearOptions.Threads", "at least 1"},
 	} {
 		wantArgument(t, y.what, l.Apply(y.out, y.x, y.opts), y.arg, y.want)
 	}
@@ -415,7 +418,7 @@ func TestLinearErrors(t *testing.T) {
 			t.Fatal("out was written to")
 		}
 	}
-	if _, ok := l.Apply(Rows(data, 3, 4), Rows(other, 3, 5), LinearOptions{Tier: "sse9"}).(*TierError); !ok {
+	if _, ok := l.Apply(linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{Exec: kernel.Exec{Tier: "sse9"}}).(*kernel.TierError); !ok {
 		t.Error("an unknown tier gave no TierError")
 	}
 }
@@ -423,17 +426,17 @@ func TestLinearErrors(t *testing.T) {
 // TestLinearGood makes calls at the edge of what is valid.
 func TestLinearGood(t *testing.T) {
 	data, other := make([]float32, 100), make([]float32, 100)
-	l := mustLinear(t, Rows(make([]float32, 20), 4, 5), nil)
+	l := mustLinear(t, linear.DenseMatrix(make([]float32, 20), 4, 5), nil)
 	for what, err := range map[string]error{
-		"no rows":         l.Apply(Rows[float32](nil, 0, 4), Rows[float32](nil, 0, 5), LinearOptions{}),
-		"no inputs":       mustLinear(t, Rows[float32](nil, 4, 0), data[:4]).Apply(Rows(data, 3, 4), Rows[float32](nil, 3, 0), LinearOptions{}),
-		"no outputs":      mustLinear(t, Rows[float32](nil, 0, 5), nil).Apply(Rows[float32](nil, 3, 0), Rows(other, 3, 5), LinearOptions{}),
-		"unused strides":  l.Apply(StridedMatrix(data, 1, 4, -7, 1), StridedMatrix(other, 1, 5, math.MinInt, 1), LinearOptions{}),
-		"x broadcast":     l.Apply(Rows(data, 3, 4), StridedMatrix(other, 3, 5, 0, 1), LinearOptions{}),
-		"out touches x":   l.Apply(Rows(data[15:], 3, 4), Rows(data, 3, 5), LinearOptions{}),
-		"one column":      mustLinear(t, Rows(other, 1, 5), nil).Apply(StridedMatrix(data, 3, 1, 2, -9), Rows(other, 3, 5), LinearOptions{}),
-		"more threads":    l.Apply(Rows(data, 3, 4), Rows(other, 3, 5), LinearOptions{Threads: 1000}),
-		"w broadcast too": mustLinear(t, StridedMatrix(other, 4, 5, 0, 0), nil).Apply(Rows(data, 3, 4), Rows(other, 3, 5), LinearOptions{}),
+		"no rows":         l.Apply(linear.DenseMatrix[float32](nil, 0, 4), linear.DenseMatrix[float32](nil, 0, 5), linear.Options{}),
+		"no inputs":       mustLinear(t, linear.DenseMatrix[float32](nil, 4, 0), data[:4]).Apply(linear.DenseMatrix(data, 3, 4), linear.DenseMatrix[float32](nil, 3, 0), linear.Options{}),
+		"no outputs":      mustLinear(t, linear.DenseMatrix[float32](nil, 0, 5), nil).Apply(linear.DenseMatrix[float32](nil, 3, 0), linear.DenseMatrix(other, 3, 5), linear.Options{}),
+		"unused strides":  l.Apply(linear.StridedMatrix(data, 1, 4, -7, 1), linear.StridedMatrix(other, 1, 5, math.MinInt, 1), linear.Options{}),
+		"x broadcast":     l.Apply(linear.DenseMatrix(data, 3, 4), linear.StridedMatrix(other, 3, 5, 0, 1), linear.Options{}),
+		"out touches x":   l.Apply(linear.DenseMatrix(data[15:], 3, 4), linear.DenseMatrix(data, 3, 5), linear.Options{}),
+		"one column":      mustLinear(t, linear.DenseMatrix(other, 1, 5), nil).Apply(linear.StridedMatrix(data, 3, 1, 2, -9), linear.DenseMatrix(other, 3, 5), linear.Options{}),
+		"more threads":    l.Apply(linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{Exec: kernel.Exec{Threads: 1000}}),
+		"w broadcast too": mustLinear(t, linear.StridedMatrix(other, 4, 5, 0, 0), nil).Apply(linear.DenseMatrix(data, 3, 4), linear.DenseMatrix(other, 3, 5), linear.Options{}),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -448,7 +451,7 @@ func TestLinearRun(t *testing.T) {
 	x, w, bias := c.inputs()
 	l := mustLinear(t, w, bias)
 	want := c.output()
-	if err := l.Apply(want, x, LinearOptions{Threads: 1}); err != nil {
+	if err := l.Apply(want, x, linear.Options{Exec: kernel.Exec{Threads: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	var late func(int)
@@ -462,7 +465,7 @@ func TestLinearRun(t *testing.T) {
 		"too many": func(n int, task func(int)) { late = task; go task(0); task(n); task(n + 1); task(n + 2) },
 	} {
 		got := c.output()
-		if err := l.Apply(got, x, LinearOptions{Threads: 3, Run: run, Tier: "generic"}); err != nil {
+		if err := l.Apply(got, x, linear.Options{Exec: kernel.Exec{Threads: 3, ParallelFor: run, Tier: "generic"}}); err != nil {
 			t.Fatal(err)
 		}
 		sameFloats(t, what, got.f32, want.f32)
@@ -474,7 +477,7 @@ func TestLinearRun(t *testing.T) {
 func TestLinearConcurrent(t *testing.T) {
 	eagerTiers(t)
 	var wg sync.WaitGroup
-	for dtype := range Int8 {
+	for dtype := range kernel.Int8 {
 		c := linearCase{m: 9, n: 100, k: 70, dtype: dtype, bias: true, seed: 8}
 		x, w, bias := c.inputs()
 		want, l := c.contract(&x, &w, bias), mustLinear(t, w, bias)
@@ -483,7 +486,7 @@ func TestLinearConcurrent(t *testing.T) {
 				for i := range repeats(30) {
 					m := 1 + (i+g)%c.m
 					out := filled(m*c.n, canary)
-					if err := l.Apply(Rows(out, m, c.n), Rows(x.f32, m, c.k), LinearOptions{Threads: 1 + g%2}); err != nil {
+					if err := l.Apply(linear.DenseMatrix(out, m, c.n), linear.DenseMatrix(x.f32, m, c.k), linear.Options{Exec: kernel.Exec{Threads: 1 + g%2}}); err != nil {
 						t.Error(err)
 					}
 					for i, y := range out {
@@ -501,14 +504,14 @@ func TestLinearConcurrent(t *testing.T) {
 
 func TestLinearAllocs(t *testing.T) {
 	eagerTiers(t)
-	for dtype := range Int8 {
+	for dtype := range kernel.Int8 {
 		for _, m := range []int{1, 40} {
 			for _, threads := range []int{1, 2} {
 				c := linearCase{m: m, n: 300, k: 500, dtype: dtype, bias: true}
 				x, w, bias := c.inputs()
 				l, out := mustLinear(t, w, bias), c.output()
 				apply := func() {
-					if err := l.Apply(out, x, LinearOptions{Threads: threads}); err != nil {
+					if err := l.Apply(out, x, linear.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -1,4 +1,4 @@
-package kernel
+package rope_test
 
 import (
 	"crypto/sha256"
@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/rope"
 )
 
 // A bigAngle computes sines and cosines to hundreds of bits, by other means than
@@ -74,9 +77,9 @@ func ulps(got float32, want *big.Float) float64 {
 	return math.Abs(diff)
 }
 
-func mustRope(t testing.TB, c RopeConfig) *Rope {
+func mustRope(t testing.TB, c rope.Config) *rope.Rope {
 	t.Helper()
-	r, err := NewRope(c)
+	r, err := rope.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,7 @@ func ropePositions(t *testing.T) []int {
 func TestRopeAngles(t *testing.T) {
 	a := newBigAngle()
 	worst := 0.0
-	check := func(c RopeConfig, frequency func(i int) *big.Float) {
+	check := func(c rope.Config, frequency func(i int) *big.Float) {
 		rope := mustRope(t, c)
 		cos, sin := make([]float32, c.Dims/2), make([]float32, c.Dims/2)
 		for _, p := range ropePositions(t) {
@@ -130,11 +133,11 @@ func TestRopeAngles(t *testing.T) {
 		}
 		return f
 	}
-	check(RopeConfig{Dims: 8}, tenth)
-	check(RopeConfig{Dims: 16, Base: 1e8}, tenth)
-	check(RopeConfig{Dims: 8, Stretch: 1000}, func(i int) *big.Float { return tenth(i + 3) })
+	check(rope.Config{Dims: 8}, tenth)
+	check(rope.Config{Dims: 16, Base: 1e8}, tenth)
+	check(rope.Config{Dims: 8, Scaling: 1000}, func(i int) *big.Float { return tenth(i + 3) })
 	frequencies := []float64{0, 1, -0.75, 3.5, 1e-6, math.Pi, 0x1p63, 0x1p-64, 2 * math.Pi, 1e4 / 3}
-	check(RopeConfig{Dims: 20, Frequencies: frequencies}, func(i int) *big.Float { return bigFloat(frequencies[i]) })
+	check(rope.Config{Dims: 20, Frequencies: frequencies}, func(i int) *big.Float { return bigFloat(frequencies[i]) })
 	t.Logf("largest error %.7f ulp", worst)
 }
 
@@ -142,7 +145,7 @@ func TestRopeAngles(t *testing.T) {
 func TestRopeFrequencies(t *testing.T) {
 	for _, base := range []float64{1, 1.5, 10000, 500000, 1e6, 0x1p64} {
 		for _, dims := range []int{2, 6, 64, 80, 128, 256} {
-			rope := mustRope(t, RopeConfig{Dims: dims, Base: base})
+			rope := mustRope(t, rope.Config{Dims: dims, Base: base})
 			for i, x := range rope.turns {
 				got := (math.Ldexp(float64(x.hi), -64) + math.Ldexp(float64(x.lo), -128)) * 2 * math.Pi
 				want := math.Pow(base, -2*float64(i)/float64(dims))
@@ -174,13 +177,13 @@ func TestTurnTimes(t *testing.T) {
 // TestRopeGolden pins the bits of cosines and sines on every architecture.
 func TestRopeGolden(t *testing.T) {
 	for name, x := range map[string]struct {
-		config RopeConfig
+		config rope.Config
 		want   string
 	}{
-		"bytes model": {RopeConfig{Dims: 32, Base: 10000}, "af6ac4106971bacaa18f737a05266de399bf2e44e99bceabd49136251dc958e0"},
-		"llama 3":     {RopeConfig{Dims: 128, Base: 500000}, "9df8fae18ab7daafd740e54927c518bf4d7ce8877c2b5f44bc60667577e238b2"},
-		"stretched":   {RopeConfig{Dims: 80, Base: 1e6, Stretch: 3.7}, "821c63a64f843372c2e65f3a867ad2e53e960223ceeb1389b8fa4e4736abc552"},
-		"frequencies": {RopeConfig{Dims: 6, Frequencies: []float64{1, -0.3, 1e-5}}, "fd3a59b2de20a917c0f1ffce0158caf7ff9bd32ed8f4bb09a7856fae474b9517"},
+		"bytes model": {rope.Config{Dims: 32, Base: 10000}, "af6ac4106971bacaa18f737a05266de399bf2e44e99bceabd49136251dc958e0"},
+		"llama 3":     {rope.Config{Dims: 128, Base: 500000}, "9df8fae18ab7daafd740e54927c518bf4d7ce8877c2b5f44bc60667577e238b2"},
+		"stretched":   {rope.Config{Dims: 80, Base: 1e6, Scaling: 3.7}, "821c63a64f843372c2e65f3a867ad2e53e960223ceeb1389b8fa4e4736abc552"},
+		"frequencies": {rope.Config{Dims: 6, Frequencies: []float64{1, -0.3, 1e-5}}, "fd3a59b2de20a917c0f1ffce0158caf7ff9bd32ed8f4bb09a7856fae474b9517"},
 	} {
 		h := sha256.New()
 		rope := mustRope(t, x.config)
@@ -203,7 +206,7 @@ func TestRopeGolden(t *testing.T) {
 // TestRopeApply turns rows of every layout and compares them with the definition.
 func TestRopeApply(t *testing.T) {
 	r := rng(3)
-	for _, pairs := range []RopePairs{Halves, Neighbours} {
+	for _, pairs := range []rope.Pairing{rope.RotateHalf, rope.Interleaved} {
 		for lay := range layouts {
 			for _, dims := range []int{2, 6, 10} {
 				for _, perBatch := range []bool{false, true} {
@@ -214,7 +217,7 @@ func TestRopeApply(t *testing.T) {
 					if perBatch {
 						positions = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
 					}
-					rope := mustRope(t, RopeConfig{Dims: dims, Pairs: pairs, Positions: 6})
+					rope := mustRope(t, rope.Config{Dims: dims, Pairing: pairs, Positions: 6})
 					want := c.tensor(3, 2, 4, 10, canary)
 					eachRow(&want, func(b, h, l int, row []float32) {
 						p := positions[l]
@@ -235,7 +238,7 @@ func TestRopeApply(t *testing.T) {
 }
 
 // ropeRow is the definition of Apply for one row.
-func ropeRow(t *testing.T, rope *Rope, row []float32, position int, pairs RopePairs) []float32 {
+func ropeRow(t *testing.T, rope *rope.Rope, row []float32, position int, pairs rope.Pairing) []float32 {
 	n := rope.Dims() / 2
 	cos, sin := make([]float32, n), make([]float32, n)
 	if err := rope.CosSin(position, cos, sin); err != nil {
@@ -244,7 +247,7 @@ func ropeRow(t *testing.T, rope *Rope, row []float32, position int, pairs RopePa
 	y := append([]float32(nil), row...)
 	for i := range n {
 		a, b := i, i+n
-		if pairs == Neighbours {
+		if pairs == rope.Interleaved {
 			a, b = 2*i, 2*i+1
 		}
 		ac, bs, bc, as := mul32(row[a], cos[i]), mul32(row[b], sin[i]), mul32(row[b], cos[i]), mul32(row[a], sin[i])
@@ -265,9 +268,9 @@ func mul32(x, y float32) float32 { return x * y }
 
 // TestRopeNaN: NaN and Inf give the canonical NaN, in their pair alone.
 func TestRopeNaN(t *testing.T) {
-	rope := mustRope(t, RopeConfig{Dims: 6})
+	rope := mustRope(t, rope.Config{Dims: 6})
 	row := []float32{math.Float32frombits(0xffc01234), 1, inf32, 2, 3, -inf32}
-	if err := rope.Apply(BHLD(row, 1, 1, 1, 6), []int{1}); err != nil {
+	if err := rope.Apply(kernel.BHLD(row, 1, 1, 1, 6), []int{1}); err != nil {
 		t.Fatal(err)
 	}
 	nan := uint32(0x7fc00000)
@@ -283,43 +286,43 @@ func TestRopeNaN(t *testing.T) {
 
 func TestRopeErrors(t *testing.T) {
 	for _, x := range []struct {
-		config    RopeConfig
+		config    rope.Config
 		arg, want string
 	}{
-		{RopeConfig{}, "RopeConfig.Dims", "even"},
-		{RopeConfig{Dims: 7}, "RopeConfig.Dims", "even"},
-		{RopeConfig{Dims: -2}, "RopeConfig.Dims", "even"},
-		{RopeConfig{Dims: 4, Base: 0.5}, "RopeConfig.Base", "from 1"},
-		{RopeConfig{Dims: 4, Base: math.NaN()}, "RopeConfig.Base", "from 1"},
-		{RopeConfig{Dims: 4, Base: math.Inf(1)}, "RopeConfig.Base", "from 1"},
-		{RopeConfig{Dims: 4, Stretch: -1}, "RopeConfig.Stretch", "2^-32"},
-		{RopeConfig{Dims: 4, Stretch: math.NaN()}, "RopeConfig.Stretch", "2^-32"},
-		{RopeConfig{Dims: 4, Pairs: 2}, "RopeConfig.Pairs", "Halves"},
-		{RopeConfig{Dims: 4, Positions: -1}, "RopeConfig.Positions", "from 0"},
-		{RopeConfig{Dims: 4, Positions: math.MaxInt}, "RopeConfig.Positions", "from 0"},
-		{RopeConfig{Dims: math.MaxInt - 1}, "RopeConfig.Dims", "even"},
-		{RopeConfig{Dims: 4, Frequencies: []float64{}}, "RopeConfig.Frequencies", "one per pair"},
-		{RopeConfig{Dims: 4, Frequencies: []float64{1, math.NaN()}}, "RopeConfig.Frequencies", "2^-64"},
-		{RopeConfig{Dims: 4, Frequencies: []float64{1e-30, 1}}, "RopeConfig.Frequencies", "2^-64"},
+		{rope.Config{}, "RopeConfig.Dims", "even"},
+		{rope.Config{Dims: 7}, "RopeConfig.Dims", "even"},
+		{rope.Config{Dims: -2}, "RopeConfig.Dims", "even"},
+		{rope.Config{Dims: 4, Base: 0.5}, "RopeConfig.Base", "from 1"},
+		{rope.Config{Dims: 4, Base: math.NaN()}, "RopeConfig.Base", "from 1"},
+		{rope.Config{Dims: 4, Base: math.Inf(1)}, "RopeConfig.Base", "from 1"},
+		{rope.Config{Dims: 4, Scaling: -1}, "RopeConfig.Stretch", "2^-32"},
+		{rope.Config{Dims: 4, Scaling: math.NaN()}, "RopeConfig.Stretch", "2^-32"},
+		{rope.Config{Dims: 4, Pairing: 2}, "RopeConfig.Pairs", "Halves"},
+		{rope.Config{Dims: 4, Positions: -1}, "RopeConfig.Positions", "from 0"},
+		{rope.Config{Dims: 4, Positions: math.MaxInt}, "RopeConfig.Positions", "from 0"},
+		{rope.Config{Dims: math.MaxInt - 1}, "RopeConfig.Dims", "even"},
+		{rope.Config{Dims: 4, Frequencies: []float64{}}, "RopeConfig.Frequencies", "one per pair"},
+		{rope.Config{Dims: 4, Frequencies: []float64{1, math.NaN()}}, "RopeConfig.Frequencies", "2^-64"},
+		{rope.Config{Dims: 4, Frequencies: []float64{1e-30, 1}}, "RopeConfig.Frequencies", "2^-64"},
 	} {
-		_, err := NewRope(x.config)
+		_, err := rope.New(x.config)
 		wantArgument(t, fmt.Sprintf("%+v", x.config), err, x.arg, x.want)
 	}
-	rope := mustRope(t, RopeConfig{Dims: 4})
+	rope := mustRope(t, rope.Config{Dims: 4})
 	data := filled(100, canary)
 	for _, x := range []struct {
 		what      string
-		x         Tensor
+		x         kernel.Tensor
 		positions []int
 		arg, want string
 	}{
-		{"zero Tensor", Tensor{}, nil, "x", "head size"},
-		{"short", BHLD(data[:23], 1, 2, 3, 4), []int{1, 2, 3}, "x", "24 elements"},
-		{"f16", BHLD(make([]F16, 24), 1, 2, 3, 4), []int{1, 2, 3}, "x", "float32"},
-		{"narrow", BHLD(data, 1, 2, 3, 3), []int{1, 2, 3}, "x", "Dims"},
-		{"overlapping", Strided(data, [4]int{1, 2, 3, 4}, [3]int{0, 12, 3}), []int{1, 2, 3}, "x", "overlap"},
-		{"too few positions", BHLD(data, 2, 2, 3, 4), []int{1, 2}, "positions", "3, one per row, or 6"},
-		{"too many positions", BHLD(data, 2, 2, 3, 4), make([]int, 7), "positions", "3, one per row, or 6"},
+		{"zero Tensor", kernel.Tensor{}, nil, "x", "head size"},
+		{"short", kernel.BHLD(data[:23], 1, 2, 3, 4), []int{1, 2, 3}, "x", "24 elements"},
+		{"f16", kernel.BHLD(make([]kernel.F16, 24), 1, 2, 3, 4), []int{1, 2, 3}, "x", "float32"},
+		{"narrow", kernel.BHLD(data, 1, 2, 3, 3), []int{1, 2, 3}, "x", "Dims"},
+		{"overlapping", kernel.Strided(data, [4]int{1, 2, 3, 4}, [3]int{0, 12, 3}), []int{1, 2, 3}, "x", "overlap"},
+		{"too few positions", kernel.BHLD(data, 2, 2, 3, 4), []int{1, 2}, "positions", "3, one per row, or 6"},
+		{"too many positions", kernel.BHLD(data, 2, 2, 3, 4), make([]int, 7), "positions", "3, one per row, or 6"},
 	} {
 		wantArgument(t, x.what, rope.Apply(x.x, x.positions), x.arg, x.want)
 	}
@@ -335,15 +338,15 @@ func TestRopeErrors(t *testing.T) {
 // wantArgument fails unless err is an ArgumentError about arg that says want.
 func wantArgument(t *testing.T, what string, err error, arg, want string) {
 	t.Helper()
-	var e *ArgumentError
+	var e *kernel.ArgumentError
 	if !errors.As(err, &e) || e.Arg != arg || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: got %v, want an ArgumentError about %s that says %q", what, err, arg, want)
 	}
 }
 
 func TestRopeAllocs(t *testing.T) {
-	rope := mustRope(t, RopeConfig{Dims: 64, Positions: 3})
-	x, positions := BHLD(make([]float32, 2*5*64), 1, 2, 5, 64), []int{0, 1, 2, 3, 4}
+	rope := mustRope(t, rope.Config{Dims: 64, Positions: 3})
+	x, positions := kernel.BHLD(make([]float32, 2*5*64), 1, 2, 5, 64), []int{0, 1, 2, 3, 4}
 	apply := func() {
 		if err := rope.Apply(x, positions); err != nil {
 			t.Fatal(err)
@@ -357,14 +360,14 @@ func TestRopeAllocs(t *testing.T) {
 
 // TestRopeConcurrent uses one Rope from many goroutines.
 func TestRopeConcurrent(t *testing.T) {
-	rope := mustRope(t, RopeConfig{Dims: 16, Positions: 10})
+	rope := mustRope(t, rope.Config{Dims: 16, Positions: 10})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for p := range repeats(60) {
 				row := filled(16, 1.5)
-				want := ropeRow(t, rope, row, p, Halves)
-				if err := rope.Apply(BHLD(row, 1, 1, 1, 16), []int{p}); err != nil {
+				want := ropeRow(t, rope, row, p, rope.RotateHalf)
+				if err := rope.Apply(kernel.BHLD(row, 1, 1, 1, 16), []int{p}); err != nil {
 					t.Error(err)
 				}
 				for i := range row {
@@ -380,11 +383,11 @@ func TestRopeConcurrent(t *testing.T) {
 
 // BenchmarkRope turns a token of 40 heads of 128 numbers.
 func BenchmarkRope(b *testing.B) {
-	for _, pairs := range []RopePairs{Halves, Neighbours} {
+	for _, pairs := range []rope.Pairing{rope.RotateHalf, rope.Interleaved} {
 		for _, positions := range []int{0, 4096} {
 			b.Run(fmt.Sprintf("pairs=%d/positions=%d", pairs, positions), func(b *testing.B) {
-				rope := mustRope(b, RopeConfig{Dims: 128, Pairs: pairs, Positions: positions})
-				x := BHLD(random(40*128), 1, 40, 1, 128)
+				rope := mustRope(b, rope.Config{Dims: 128, Pairing: pairs, Positions: positions})
+				x := kernel.BHLD(random(40*128), 1, 40, 1, 128)
 				at := []int{3000}
 				for b.Loop() {
 					if err := rope.Apply(x, at); err != nil {

@@ -1,17 +1,18 @@
-package kernel_test
+package kvcache_test
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // A model of one layer and one head, whose queries are zeros: they weigh all keys that they
 // see alike, so that the result is the mean of the values seen. A prompt of three tokens is
 // done at once, then token by token goes on, and then two continuations share what there is.
 func ExampleSequence_Fork() {
-	cache, err := kernel.NewCache(kernel.CacheConfig{Heads: 1, HeadSize: 2, ValueSize: 1, PageSize: 16, Pages: 8})
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 2, ValueSize: 1, PageSize: 16, Pages: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -19,7 +20,7 @@ func ExampleSequence_Fork() {
 
 	// step stores the values of new tokens, the same number for every sequence, and
 	// attends to all.
-	step := func(batch *kernel.Batch, n int, values ...float32) {
+	step := func(batch *kvcache.Batch, n int, values ...float32) {
 		rows := len(values) / n
 		k, q, out := make([]float32, 2*len(values)), make([]float32, 2*len(values)), make([]float32, len(values))
 		if err := batch.Append(kernel.BHLD(k, rows, 1, n, 2), kernel.BHLD(values, rows, 1, n, 1)); err != nil {
@@ -57,7 +58,7 @@ func ExampleSequence_Fork() {
 // once, and then every layer stores its own keys and values. The window drops what
 // no query to come sees; positions stay what they are.
 func ExampleBatch_Extend() {
-	cache, err := kernel.NewCache(kernel.CacheConfig{
+	cache, err := kvcache.New(kvcache.Config{
 		Layers: 2, Heads: 1, HeadSize: 1, Type: kernel.Float16, PageSize: 16, Pages: 4, Window: 15,
 	})
 	if err != nil {
@@ -90,7 +91,7 @@ func ExampleBatch_Extend() {
 	fmt.Println(out, text.Start(), text.Len(), len(text.Pages()))
 
 	err = batch.Extend(1000)
-	var full *kernel.CapacityError
+	var full *kvcache.CapacityError
 	fmt.Println(errors.As(err, &full), err)
 
 	// Output:

@@ -1,22 +1,25 @@
-package kernel
+package kvcache_test
 
 import (
 	"fmt"
 	"testing"
 	"unsafe"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 // benchCache is a cache of 4096 tokens of 8 key heads of 128 and one text in it.
-func benchCache(b *testing.B, dtype DType, layout PageLayout, size int) (*Cache, *Sequence, *Batch) {
-	c, err := NewCache(CacheConfig{Heads: 8, HeadSize: 128, Type: dtype, Layout: layout, PageSize: size, Pages: 4096 / size})
+func benchCache(b *testing.B, dtype kernel.DType, layout kvcache.PageLayout, size int) (*kvcache.Cache, *kvcache.Sequence, *kvcache.Batch) {
+	c, err := kvcache.New(kvcache.Config{Heads: 8, HeadSize: 128, Type: dtype, Layout: layout, PageSize: size, Pages: 4096 / size})
 	if err != nil {
 		b.Fatal(err)
 	}
 	k, v := c.Memory(0)
-	for _, t := range [...]Tensor{k, v} { // the first touch of a page of the system is none of the append
+	for _, t := range [...]kernel.Tensor{k, v} { // the first touch of a page of the system is none of the append
 		fill(t.f32, 1)
 		clear(unsafe.Slice((*byte)(t.other.data), t.other.n))
-		if t.dtype == Float16 || t.dtype == BFloat16 {
+		if t.dtype == kernel.Float16 || t.dtype == kernel.BFloat16 {
 			clear(t.u16())
 		}
 	}
@@ -35,7 +38,7 @@ var layoutNames = [...]string{HND: "HND", NHD: "NHD"}
 func BenchmarkAppend(b *testing.B) {
 	const row = 8 * 128
 	for _, n := range []int{1, 16, 512} {
-		k, v := BLHD(random(n*row), 1, n, 8, 128), BLHD(random(n*row), 1, n, 8, 128)
+		k, v := kernel.BLHD(random(n*row), 1, n, 8, 128), kernel.BLHD(random(n*row), 1, n, 8, 128)
 		report := func(b *testing.B) {
 			b.SetBytes(int64(8 * n * row))
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/token")
@@ -52,8 +55,8 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			report(b)
 		})
-		for _, dtype := range []DType{Float32, Float16, BFloat16, Int8} {
-			for _, layout := range []PageLayout{HND, NHD} {
+		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 				for _, size := range []int{16, 64, 4096} {
 					b.Run(fmt.Sprintf("tokens=%d/type=%v/layout=%s/pages=%d", n, dtype, layoutNames[layout], size), func(b *testing.B) {
 						_, s, batch := benchCache(b, dtype, layout, size)
@@ -78,7 +81,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkFork(b *testing.B) {
 	for _, size := range []int{16, 64} {
 		b.Run(fmt.Sprintf("pages=%d", size), func(b *testing.B) {
-			_, s, batch := benchCache(b, Float32, HND, size)
+			_, s, batch := benchCache(b, kernel.Float32, kvcache.HND, size)
 			if err := batch.Extend(4096); err != nil {
 				b.Fatal(err)
 			}
@@ -103,16 +106,16 @@ func BenchmarkPages(b *testing.B) {
 		{"decode", attnCase{b: 1, h: 32, hkv: 8, lq: 1, lk: 4096, d: 128, dv: 128}},
 		{"draft", attnCase{b: 1, h: 32, hkv: 8, lq: 8, lk: 4096, d: 128, dv: 128}},
 		{"chunk", attnCase{b: 1, h: 32, hkv: 8, lq: 64, lk: 4096, d: 128, dv: 128}},
-		{"prefill", attnCase{b: 1, h: 4, hkv: 4, lq: 1024, lk: 1024, d: 128, dv: 128, mask: Causal(0)}},
+		{"prefill", attnCase{b: 1, h: 4, hkv: 4, lq: 1024, lk: 1024, d: 128, dv: 128, mask: kernel.Causal(0)}},
 		{"heads", attnCase{b: 1, h: 12, hkv: 12, lq: 128, lk: 128, d: 64, dv: 64}},
 	} {
-		for _, dtype := range []DType{Float32, Float16} {
+		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
 			q, _, _ := x.c.inputs()
 			out := x.c.tensor(1, x.c.h, x.c.lq, x.c.dv, 0)
-			bench := func(name string, k, v Tensor) {
+			bench := func(name string, k, v kernel.Tensor) {
 				b.Run(fmt.Sprintf("shape=%s/type=%v/%s", x.name, dtype, name), func(b *testing.B) {
 					benchShape{x.name, x.c}.run(b, func() error {
-						return Attention(out, q, k, v, Options{Mask: x.c.mask, Threads: 1})
+						return kernel.Attention(out, q, k, v, kernel.Options{Mask: x.c.mask, Exec: kernel.Exec{Threads: 1}})
 					})
 				})
 			}
@@ -133,8 +136,8 @@ func BenchmarkPages(b *testing.B) {
 }
 
 // memoryAs converts the pages of a paged tensor to another type.
-func (t Tensor) memoryAs(dtype DType) Tensor {
+func (t kernel.Tensor) memoryAs(dtype kernel.DType) kernel.Tensor {
 	table := t.table
-	memory := Tensor{grid: t.storage(), f32: t.f32}
+	memory := kernel.Tensor{grid: t.storage(), f32: t.f32}
 	return memory.as(dtype).Paged(table)
 }

@@ -1,8 +1,11 @@
-package kernel
+package linear_test
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // FuzzLinear draws sizes, types, layouts, values and threads, and compares every tier with
@@ -18,7 +21,7 @@ func FuzzLinear(f *testing.F) {
 	f.Add(7, 1, 3, 4, byte(0), byte(0), byte(0), false, -1, 0)
 	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layout, kind byte, bias bool, threads, cut int) {
 		c := linearCase{
-			m: m, n: n, k: k, dtype: DType(dtype % 3), layout: linearLayout(layout) % linearLayouts, values: values(kind) % valueKinds,
+			m: m, n: n, k: k, dtype: kernel.DType(dtype % 3), layout: linearLayout(layout) % linearLayouts, values: values(kind) % valueKinds,
 			bias: bias, seed: seed,
 		}
 		switch {
@@ -36,12 +39,12 @@ func FuzzLinear(f *testing.F) {
 			for _, cut := range []int{0, cut} {
 				out := c.output()
 				for _, rows := range []span{{0, cut}, {cut, m}} {
-					part := func(x Matrix) Matrix {
+					part := func(x linear.Matrix) linear.Matrix {
 						x.rows = rows.len()
 						x.f32 = x.f32[min(rows.lo*x.rowStride, len(x.f32)):]
 						return x
 					}
-					if err := l.Apply(part(out), part(x), LinearOptions{Tier: tier.name, Threads: threads}); err != nil {
+					if err := l.Apply(part(out), part(x), linear.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -55,13 +58,13 @@ func FuzzLinear(f *testing.F) {
 // it is.
 func (c linearCase) refused(t *testing.T, threads int) {
 	data, out := make([]float32, 1<<12), filled(1<<12, canary)
-	l, err := NewLinear(Rows(data, c.n, c.k), nil)
+	l, err := linear.New(linear.DenseMatrix(data, c.n, c.k), nil)
 	if err == nil && c.m < 1<<5 && c.n < 1<<6 && c.k < 1<<6 {
-		err = l.Apply(Rows(out, c.m, c.n), Rows(data, c.m, c.k), LinearOptions{Threads: threads})
+		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), linear.Options{Exec: kernel.Exec{Threads: threads}})
 	} else if err == nil {
 		return
 	}
-	var arg *ArgumentError
+	var arg *kernel.ArgumentError
 	if !errors.As(err, &arg) {
 		t.Fatalf("%v threads=%d: got %v, want an ArgumentError", c, threads, err)
 	}

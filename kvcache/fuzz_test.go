@@ -1,6 +1,11 @@
-package kernel
+package kvcache_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+)
 
 // FuzzCache draws a cache and what is done to it, and compares it with slices: every op is
 // a kind and a number.
@@ -12,8 +17,8 @@ func FuzzCache(f *testing.F) {
 		if len(ops) > 60 {
 			t.Skip("too long for a fuzz step")
 		}
-		c := CacheConfig{Layers: 1 + int(kind>>3&1), Heads: 2, HeadSize: 6, ValueSize: 3, Type: DType(kind & 3),
-			Layout: PageLayout(kind >> 2 & 1), PageSize: max(1, int(size)), Window: int(window)}
+		c := kvcache.Config{Layers: 1 + int(kind>>3&1), Heads: 2, HeadSize: 6, ValueSize: 3, Type: kernel.DType(kind & 3),
+			Layout: kvcache.PageLayout(kind >> 2 & 1), PageSize: max(1, int(size)), Window: int(window)}
 		c.Pages = 60 + 1500/c.PageSize
 		s := newCacheStory(t, c)
 		for i := 0; i+1 < len(ops); i += 2 {
@@ -55,7 +60,7 @@ func (s *cacheStory) fuzz(kind byte, x int) {
 		s.texts[text].Free()
 		s.texts, s.models = append(s.texts[:text], s.texts[text+1:]...), append(s.models[:text], s.models[text+1:]...)
 	default:
-		s.attend(1+x%2, Options{Threads: 1 + x%3}, s.some(x)...)
+		s.attend(1+x%2, kernel.Options{Exec: kernel.Exec{Threads: 1 + x%3}}, s.some(x)...)
 	}
 	s.check()
 }
@@ -92,5 +97,5 @@ func (s *cacheStory) fuzzGrow(x int) {
 		return
 	}
 	s.grow(texts, counts)
-	s.attend(1+x%3, Options{}, texts...)
+	s.attend(1+x%3, kernel.Options{}, texts...)
 }
