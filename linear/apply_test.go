@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
@@ -51,7 +52,7 @@ func TestApply(t *testing.T) {
 
 // Sizes that are cut: into steps of K, panels, blocks of rows and tasks.
 func TestApplyLarge(t *testing.T) {
-	giveAllThreads(t)
+	contracttest.ForceThreads(t)
 	cases := []struct {
 		testCase
 		threads int // that find work, of 5
@@ -77,7 +78,7 @@ func (c testCase) checkThreads(t *testing.T, want int) {
 	t.Helper()
 	x, w, bias := c.inputs()
 	l, out := mustNew(t, w.Matrix, bias), c.output()
-	eachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		o, got := options(tier, 5), 0
 		o.ParallelFor = func(n int, task func(int)) { got = n }
 		if err := l.Apply(out.Matrix, x.Matrix, o); err != nil {
@@ -91,7 +92,7 @@ func (c testCase) checkThreads(t *testing.T, want int) {
 
 // It does not matter whether weights of 16 bits are widened on the way or before.
 func TestWidening(t *testing.T) {
-	giveAllThreads(t)
+	contracttest.ForceThreads(t)
 	for i, dtype := range []kernel.DType{kernel.Float16, kernel.BFloat16} {
 		c := testCase{m: 41, n: 120, k: 300, dtype: dtype, bias: true, kind: testutil.Mantissas, seed: i}
 		for _, rows := range []int{0, 2, 41} {
@@ -108,13 +109,13 @@ func TestRowsAreIndependent(t *testing.T) {
 	c := testCase{m: 61, n: 83, k: 150, bias: true, kind: testutil.Mantissas, seed: 3}
 	x, w, bias := c.inputs()
 	l := mustNew(t, w.Matrix, bias)
-	eachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		want := c.output()
 		if err := l.Apply(want.Matrix, x.Matrix, options(tier, 0)); err != nil {
 			t.Fatal(err)
 		}
 		r := testutil.Rand(1)
-		for range repeats(20) {
+		for range contracttest.Repeats(20) {
 			got := c.output()
 			for at := 0; at < c.m; {
 				n := min(1+r.IntN(20), c.m-at)
@@ -123,7 +124,7 @@ func TestRowsAreIndependent(t *testing.T) {
 				}
 				at += n
 			}
-			checkExact(t, "in parts", got.numbers, want.numbers)
+			contracttest.SameRow(t, "in parts", got.numbers, want.numbers)
 		}
 	})
 }
@@ -162,7 +163,7 @@ func TestNegativeZero(t *testing.T) {
 		bias []float32
 		want uint32
 	}{{nil, 1 << 31}, {[]float32{0}, 0}, {[]float32{float32(math.Copysign(0, -1))}, 1 << 31}} {
-		eachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			out := []float32{testutil.Canary}
 			if err := mustNew(t, tiny, y.bias).Apply(linear.DenseMatrix(out, 1, 1), x, options(tier, 1)); err != nil {
 				t.Fatal(err)
@@ -206,12 +207,12 @@ func TestGuardPages(t *testing.T) {
 				bias = guarded
 			}
 			l := mustNew(t, w.Matrix, bias)
-			eachTier(t, func(t *testing.T, tier string) {
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				copy(out.numbers, testutil.Filled(len(out.numbers), testutil.Canary))
 				if err := l.Apply(out.Matrix, x.Matrix, options(tier, 1)); err != nil {
 					t.Fatal(err)
 				}
-				checkExact(t, c.String(), out.numbers, want.numbers)
+				contracttest.SameRow(t, c.String(), out.numbers, want.numbers)
 			})
 		}
 	}
@@ -235,7 +236,7 @@ func guardHalves[E kernel.F16 | kernel.BF16](a *testutil.Arena, w *matrix, to fu
 
 // A program's parallel-for gives the same bits, and so does a bad one.
 func TestParallelFor(t *testing.T) {
-	giveAllThreads(t)
+	contracttest.ForceThreads(t)
 	c := testCase{m: 50, n: 200, k: 400, seed: 6}
 	x, w, bias := c.inputs()
 	l := mustNew(t, w.Matrix, bias)
@@ -261,7 +262,7 @@ func TestParallelFor(t *testing.T) {
 		"none":     func(int, func(int)) {},
 		"too many": func(n int, task func(int)) { late = task; go task(0); task(n); task(n + 1); task(n + 2) },
 	}
-	eachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for what, parallelFor := range parallelFors {
 			got, calls := c.output(), 0
 			o := options(tier, threads)
@@ -277,7 +278,7 @@ func TestParallelFor(t *testing.T) {
 			if calls != 1 {
 				t.Errorf("%s: called %d times", what, calls)
 			}
-			checkExact(t, what, got.numbers, want.numbers)
+			contracttest.SameRow(t, what, got.numbers, want.numbers)
 		}
 		late(0)
 	})
@@ -285,7 +286,7 @@ func TestParallelFor(t *testing.T) {
 
 // Many goroutines use one Linear of every type.
 func TestConcurrent(t *testing.T) {
-	giveAllThreads(t)
+	contracttest.ForceThreads(t)
 	var wg sync.WaitGroup
 	for dtype := range kernel.Int8 {
 		c := testCase{m: 9, n: 100, k: 70, dtype: dtype, bias: true, seed: 8}
@@ -293,17 +294,14 @@ func TestConcurrent(t *testing.T) {
 		want, l := c.contract(&x, &w, bias), mustNew(t, w.Matrix, bias)
 		for g := range 4 {
 			wg.Go(func() {
-				for i := range repeats(30) {
+				t := testutil.Goroutine(t)
+				for i := range contracttest.Repeats(30) {
 					m := 1 + (i+g)%c.m
 					out := testutil.Filled(m*c.n, testutil.Canary)
 					if err := l.Apply(linear.DenseMatrix(out, m, c.n), x.from(0, m).Matrix, options("", 1+g%2)); err != nil {
-						t.Error(err)
-						return
+						t.Fatal(err)
 					}
-					if err := exact(out, want.numbers[:m*c.n]); err != nil {
-						t.Errorf("%v: %v", c, err)
-						return
-					}
+					contracttest.SameRow(t, c.String(), out, want.numbers[:m*c.n])
 				}
 			})
 		}
@@ -314,7 +312,7 @@ func TestConcurrent(t *testing.T) {
 // A warm call allocates nothing, on the caller's goroutine, on workers, and with a
 // parallel-for.
 func TestApplyAllocatesNothing(t *testing.T) {
-	giveAllThreads(t)
+	contracttest.ForceThreads(t)
 	serial := func(n int, task func(int)) {
 		for i := range n {
 			task(i)
@@ -327,7 +325,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 			l, out := mustNew(t, w.Matrix, bias), c.output()
 			for _, e := range []kernel.Exec{{Threads: 1}, {Threads: 2}, {Threads: 2, ParallelFor: serial}} {
 				what := fmt.Sprintf("%v threads=%d parallel-for=%v", c, e.Threads, e.ParallelFor != nil)
-				testutil.CheckNoMallocs(t, what, repeats(30), func() {
+				testutil.CheckNoMallocs(t, what, contracttest.Repeats(30), func() {
 					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e}); err != nil {
 						t.Fatal(err)
 					}

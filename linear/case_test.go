@@ -1,12 +1,11 @@
 package linear_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
@@ -164,13 +163,13 @@ func (c testCase) check(t *testing.T, threads ...int) {
 	x, w, bias := c.inputs()
 	want := c.contract(&x, &w, bias)
 	l := mustNew(t, w.Matrix, bias)
-	eachTier(t, func(t *testing.T, tier string) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, n := range threads {
 			out := c.output()
 			if err := l.Apply(out.Matrix, x.Matrix, options(tier, n)); err != nil {
 				t.Fatal(err)
 			}
-			checkExact(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
+			contracttest.SameRow(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
 		}
 	})
 }
@@ -188,41 +187,6 @@ func mustNew(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {
 	return l
 }
 
-// checkExact fails the test unless both hold the same bits, those of a NaN included.
-func checkExact(t testing.TB, what string, got, want []float32) {
-	t.Helper()
-	if err := exact(got, want); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
-func exact(got, want []float32) error {
-	for i, x := range want {
-		if math.Float32bits(got[i]) != math.Float32bits(x) {
-			return fmt.Errorf("[%d] is %v (%08x), want %v (%08x)", i, got[i], math.Float32bits(got[i]), x, math.Float32bits(x))
-		}
-	}
-	return nil
-}
-
-// checkArgument fails the test unless err is an ArgumentError about arg that says want.
-func checkArgument(t *testing.T, what string, err error, arg, want string) {
-	t.Helper()
-	var e *kernel.ArgumentError
-	if !errors.As(err, &e) || e.Arg != arg || !strings.Contains(err.Error(), want) {
-		t.Errorf("%s: got %v, want an ArgumentError about %s that says %q", what, err, arg, want)
-	}
-}
-
-// eachTier runs a test on every tier that runs here.
-func eachTier(t *testing.T, test func(t *testing.T, tier string)) {
-	for _, x := range kernel.Tiers() {
-		if x.Runs {
-			t.Run("tier="+x.Name, func(t *testing.T) { test(t, x.Name) })
-		}
-	}
-}
-
 // tune changes the tuning of all tiers until the test ends.
 func tune(t testing.TB, change func(x *ukernel.Tuning)) {
 	for i := range ukernel.Tiers {
@@ -231,17 +195,4 @@ func tune(t testing.TB, change func(x *ukernel.Tuning)) {
 		change(x)
 		t.Cleanup(func() { *x = before })
 	}
-}
-
-// giveAllThreads lets calls of any size have all threads that they ask for, as far as
-// there are tasks.
-func giveAllThreads(t testing.TB) { tune(t, func(x *ukernel.Tuning) { x.ThreadFMAs = 1 }) }
-
-// repeats is how often a test repeats what fails rarely: n times, and a few times where
-// the tests may run on an emulator.
-func repeats(n int) int {
-	if testutil.Quick() {
-		return max(n/6, 2)
-	}
-	return n
 }

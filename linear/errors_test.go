@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -30,7 +31,7 @@ func TestNewErrors(t *testing.T) {
 		{"empty bias", linear.DenseMatrix(data, 4, 4), []float32{}, "bias", "nil"},
 	} {
 		_, err := linear.New(c.w, c.bias)
-		checkArgument(t, c.what, err, c.arg, c.want)
+		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
 }
 
@@ -59,7 +60,7 @@ func TestApplyErrors(t *testing.T) {
 		{"out meets x", linear.DenseMatrix(data[14:], 3, 4), linear.DenseMatrix(data, 3, 5), 0, "out", "overlaps x"},
 		{"threads", out, x, -1, "Options.Threads", "at least 1"},
 	} {
-		checkArgument(t, c.what, l.Apply(c.out, c.x, options("", c.threads)), c.arg, c.want)
+		contracttest.CheckArgument(t, c.what, l.Apply(c.out, c.x, options("", c.threads)), c.arg, c.want)
 	}
 	var tier *kernel.TierError
 	if err := l.Apply(out, x, options("sse9", 0)); !errors.As(err, &tier) || tier.Tier != "sse9" || tier.Source != "Options.Tier" {

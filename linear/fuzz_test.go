@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -20,7 +21,7 @@ func FuzzLinear(f *testing.F) {
 	f.Add(5, 33, 1, 1030, byte(1), byte(0), byte(2), true, 1, 1)
 	f.Add(6, -1, 3, 4, byte(0), byte(0), byte(0), false, 1, 0)
 	f.Add(7, 1, 3, 4, byte(0), byte(0), byte(0), false, -1, 0)
-	giveAllThreads(f)
+	contracttest.ForceThreads(f)
 	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layoutNumber, kind byte, bias bool, threads, cut int) {
 		c := testCase{
 			m: m, n: n, k: k, dtype: kernel.DType(dtype % 3), bias: bias,
@@ -37,7 +38,7 @@ func FuzzLinear(f *testing.F) {
 		want := c.contract(&x, &w, b)
 		l := mustNew(t, w.Matrix, b)
 		cut = min(max(cut, 0), m)
-		eachTier(t, func(t *testing.T, tier string) {
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			for _, cut := range []int{0, cut} {
 				out := c.output()
 				for _, part := range [][2]int{{0, cut}, {cut, m - cut}} {
@@ -46,7 +47,7 @@ func FuzzLinear(f *testing.F) {
 						t.Fatal(err)
 					}
 				}
-				checkExact(t, c.String(), out.numbers, want.numbers)
+				contracttest.SameRow(t, c.String(), out.numbers, want.numbers)
 			}
 		})
 	})

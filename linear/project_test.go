@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -81,7 +82,7 @@ func TestProject(t *testing.T) {
 				if err := layer.Project(got.Tensor, x.Tensor, linear.Options{}); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				checkExact(t, name, got.data, want.data)
+				contracttest.SameRow(t, name, got.data, want.data)
 			}
 		}
 	}
@@ -131,7 +132,7 @@ func TestProjectErrors(t *testing.T) {
 		{"paged out", out.Paged(&pages), x, 0, "out", "neither paged nor ragged"},
 		{"threads", out, x, -1, "Options.Threads", "at least 1"},
 	} {
-		checkArgument(t, c.what, layer.Project(c.out, c.x, options("", c.threads)), c.arg, c.want)
+		contracttest.CheckArgument(t, c.what, layer.Project(c.out, c.x, options("", c.threads)), c.arg, c.want)
 	}
 	var tier *kernel.TierError
 	if err := layer.Project(out, x, options("mmx", 0)); !errors.As(err, &tier) {
