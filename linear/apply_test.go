@@ -177,7 +177,7 @@ func TestNegativeZero(t *testing.T) {
 
 // New and Apply read nothing before the first element of an argument, and nothing after
 // the last one: there are guard pages.
-func TestGuardPages(t *testing.T) {
+func TestGuard(t *testing.T) {
 	if !testutil.Guards {
 		t.Log("guard pages are not available here: this is TestApply again, on plain slices")
 	}
