@@ -183,9 +183,14 @@ func TestDropBeforeStore(t *testing.T) {
 
 // The values of a layer may be a part of its keys.
 func TestValuesInKeys(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testValuesInKeys[float32](t, kernel.Float32) })
+	t.Run("float16", func(t *testing.T) { testValuesInKeys[kernel.F16](t, kernel.Float16) })
+}
+
+func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	c := smallConfig()
-	c.Layers, c.Heads, c.Pages = 1, 1, 12
-	data := make([]float32, c.Pages*c.PageSize*c.HeadSize)
+	c.Layers, c.Heads, c.Pages, c.Type = 1, 1, 12, dtype
+	data := make([]E, c.Pages*c.PageSize*c.HeadSize)
 	keys := kernel.BHLD(data, c.Pages, 1, c.PageSize, c.HeadSize)
 	values := kernel.Strided(data, [4]int{c.Pages, 1, c.PageSize, c.ValueSize}, keys.Strides())
 	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
