@@ -9,18 +9,17 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// The blocks of "Attention Is All You Need" (Vaswani et al.), with a width of 4, 2 heads and
-// 8 hidden units. PyTorch's nn.TransformerEncoderLayer and nn.TransformerDecoderLayer give
-// the same numbers with these weights.
+// The blocks of "Attention Is All You Need" (Vaswani et al.), with few and small
+// numbers. PyTorch's nn.TransformerEncoderLayer and nn.TransformerDecoderLayer give the
+// same results with these weights.
 
 const (
-	width  = 4
+	width  = 4 // numbers of a token
 	heads  = 2
-	hidden = 8
+	hidden = 8 // units between the layers of feedForward
 )
 
-// An encoder is a block of an encoder: self-attention, then two layers with a ReLU between
-// them. Both are added to what goes in, and the sum is normalised.
+// An encoder is one block of an encoder: self-attention, then a feed-forward network.
 type encoder struct {
 	self     *layer.MultiHead
 	up, down *linear.Linear
@@ -34,8 +33,8 @@ func (e *encoder) run(x []float32, tokens int, mask kernel.Mask) error {
 	return feedForward(x, e.up, e.down)
 }
 
-// A decoder is a block of a decoder: self-attention that does not look ahead, attention to
-// what the encoder has made of its tokens, then the two layers.
+// A decoder is one block of a decoder: self-attention without looking ahead,
+// cross-attention to the output of the encoder, then a feed-forward network.
 type decoder struct {
 	self, cross *layer.MultiHead
 	up, down    *linear.Linear
@@ -52,8 +51,7 @@ func (d *decoder) run(x []float32, tokens int, memory kernel.Tensor, padding ker
 	return feedForward(x, d.up, d.down)
 }
 
-// attend makes x the normalised sum of itself and the attention of query, a view of it, to
-// memory.
+// attend sets x = norm(x + m(x, memory)). query is a view of x.
 func attend(x []float32, m *layer.MultiHead, query, memory kernel.Tensor, mask kernel.Mask) error {
 	y := make([]float32, len(x))
 	if err := m.Attend(kernel.BLHD(y, 1, len(x)/width, 1, width), query, memory, memory, kernel.Options{Mask: mask}); err != nil {
@@ -63,7 +61,7 @@ func attend(x []float32, m *layer.MultiHead, query, memory kernel.Tensor, mask k
 	return nil
 }
 
-// feedForward makes x the normalised sum of itself and down(ReLU(up(x))).
+// feedForward sets x = norm(x + down(ReLU(up(x)))).
 func feedForward(x []float32, up, down *linear.Linear) error {
 	tokens := len(x) / width
 	h, y := make([]float32, tokens*hidden), make([]float32, len(x))
@@ -80,7 +78,7 @@ func feedForward(x []float32, up, down *linear.Linear) error {
 	return nil
 }
 
-// addNormalised adds y to x and gives every token the mean 0 and the variance 1.
+// addNormalised sets x = norm(x + y), in which every token has mean 0 and variance 1.
 func addNormalised(x, y []float32) {
 	for ; len(x) > 0; x, y = x[width:], y[width:] {
 		mean, variance := 0.0, 0.0
@@ -97,7 +95,7 @@ func addNormalised(x, y []float32) {
 	}
 }
 
-// numbers returns n weights, any numbers that are easy to make elsewhere.
+// numbers returns n weights that another program can easily make too.
 func numbers(n, seed int) []float32 {
 	s := make([]float32, n)
 	for i := range s {
@@ -106,7 +104,7 @@ func numbers(n, seed int) []float32 {
 	return s
 }
 
-// attention returns a module with weights in PyTorch's layout.
+// attention returns a module made of weights in PyTorch's layout.
 func attention(seed int) *layer.MultiHead {
 	m, err := layer.FromTorch(width, heads, layer.TorchWeights{
 		InProjWeight: numbers(3*width*width, seed), InProjBias: numbers(3*width, seed+1),
@@ -118,7 +116,7 @@ func attention(seed int) *layer.MultiHead {
 	return m
 }
 
-// linear returns a layer with weights [outputs, inputs].
+// newLinear returns a linear layer.
 func newLinear(outputs, inputs, seed int) *linear.Linear {
 	l, err := linear.New(linear.DenseMatrix(numbers(outputs*inputs, seed), outputs, inputs), numbers(outputs, seed+1))
 	if err != nil {
@@ -127,13 +125,14 @@ func newLinear(outputs, inputs, seed int) *linear.Linear {
 	return l
 }
 
+// show prints one token per line.
 func show(x []float32) {
 	for ; len(x) > 0; x = x[width:] {
 		fmt.Printf("%.4f\n", x[:width])
 	}
 }
 
-// Three tokens, of which the last is padding, go through a block of an encoder.
+// A block of an encoder transforms three tokens, the last of which is padding.
 func ExampleMultiHead_encoder() {
 	const tokens = 3
 	e := encoder{attention(1), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
@@ -148,8 +147,8 @@ func ExampleMultiHead_encoder() {
 	// [-1.6026 1.1278 0.0842 0.3906]
 }
 
-// Two tokens go through a block of a decoder, which looks at three of an encoder. The first
-// token's result would be the same without the second.
+// A block of a decoder transforms two tokens, which attend to three tokens of an
+// encoder. The first token's result does not depend on the second.
 func ExampleMultiHead_decoder() {
 	const tokens = 2
 	d := decoder{attention(1), attention(9), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
