@@ -97,6 +97,23 @@ func TestFuncAsScaledDot(t *testing.T) {
 	}
 }
 
+// A Func that panics makes the call panic. The calls after it are not affected.
+func TestFuncPanics(t *testing.T) {
+	x, out, want := normalTensor(1, 1, 1, 5, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 4)
+	must(t, Func(distanceOf).Attend(want, x, x, x, kernel.Options{}))
+	func() {
+		defer func() {
+			if r := recover(); r != "no score" {
+				t.Errorf("recovered %v, want the panic of the Func", r)
+			}
+		}()
+		f := Func(func(q, k []float32) float32 { panic("no score") })
+		t.Errorf("the call returned %v", f.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+	}()
+	must(t, Func(distanceOf).Attend(out, x, x, x, kernel.Options{}))
+	equal(t, "after the panic", &out, &want)
+}
+
 // With every similarity the options apply, and tier and threads do not change a bit.
 func TestSimilaritiesSameBits(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 16, 8
