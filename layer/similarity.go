@@ -33,8 +33,8 @@ func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 // ScaledDot is the scaled dot product q·k/√D, or q·k·Options.Scale (Vaswani et al.:
 // "Attention Is All You Need"). Its Attend is [kernel.Attention].
 //
-// If the numbers of q and k are independent and have variance 1, then q·k has variance D
-// and q·k/√D has variance 1. So the softmax does not saturate for large D.
+// If the numbers of q and k are independent, with mean 0 and variance 1, then q·k has
+// variance D and q·k/√D has variance 1. So the softmax does not saturate for large D.
 type ScaledDot struct{}
 
 // Attend implements [Similarity].

@@ -71,8 +71,9 @@ func TestSelfAndCrossAttention(t *testing.T) {
 	must(t, self.Attend(out, x, x, x, kernel.Options{}))
 }
 
-// If the numbers of q and k are independent with variance 1, then q·k has variance D and
-// q·k/√D has variance 1. This is why scores are scaled (Vaswani et al., section 3.2.1).
+// If the numbers of q and k are independent, with mean 0 and variance 1, then q·k has
+// variance D and q·k/√D has variance 1. This is why scores are scaled (Vaswani et al.,
+// section 3.2.1).
 func TestVarianceOfScores(t *testing.T) {
 	const n, d = 320, 64 // 102,400 products
 	q, k := normalTensor(1, 1, 1, n, d), normalTensor(2, 1, 1, n, d)
