@@ -65,7 +65,7 @@ func fillPages(pages, t *kernel.Tensor, table *kernel.PageTable) {
 	for b, n := range table.Lengths {
 		for h := range t.Shape()[1] {
 			for l := range n {
-				copy(contracttest.Row(pages, int(table.Pages[b][l/size]), h, l%size), contracttest.Row(t, b, h, l))
+				contracttest.CopyRow(pages, int(table.Pages[b][l/size]), h, l%size, t, b, h, l)
 			}
 		}
 	}

@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (
@@ -11,21 +9,11 @@ import (
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
-// The tests named TestStory are what went wrong for users of attention
-// elsewhere, each in a call as small as shows it.
-
-// attend makes a call with out of its own.
-func attend(t *testing.T, q, k, v kernel.Tensor, o kernel.Options) kernel.Tensor {
-	t.Helper()
-	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
-	out := kernel.BHLD(testutil.Filled(b*h*l*d, contracttest.Canary), b, h, l, d)
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
+// Regression tests: each guards against something that went wrong for users of other
+// libraries of attention, in a call as small as shows it.
 
 // bools makes a contiguous mask with f(b, h, i, j) as its elements.
 func bools(shape [4]int, f func(b, h, i, j int) bool) []bool {
@@ -53,9 +41,9 @@ func biasOf(visible []bool, shape [4]int) kernel.Tensor {
 	return kernel.BHLD(s, shape[0], shape[1], shape[2], shape[3])
 }
 
-// A query of padding that a bool mask shows no key to: NaN in other libraries, from a
-// softmax over nothing.
-func TestStoryPaddingRowIsZeros(t *testing.T) {
+// TestPaddingRowIsZeros: a query of padding that sees no key gave NaN, from a softmax over
+// nothing.
+func TestPaddingRowIsZeros(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 300, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
 	shape := [4]int{c.B, 1, c.Lq, c.Lk}
@@ -77,7 +65,7 @@ func TestStoryPaddingRowIsZeros(t *testing.T) {
 				at := fmt.Sprintf("%s: row %d %d %d", name, b, h, i)
 				if b == 1 && i >= 6 {
 					contracttest.SameRow(t, at, row, make([]float32, c.Dv))
-					contracttest.SameRow(t, at+" LSE", contracttest.Row(&o.LSE, b, h, i), negInf[:1])
+					contracttest.SameRow(t, at+" LSE", contracttest.Row(&o.LSE, b, h, i), []float32{contracttest.NegInf})
 					contracttest.SameRow(t, at+" weights", contracttest.Row(&o.Weights, b, h, i), make([]float32, c.Lk))
 				} else if row[0] == 0 || row[0] != row[0] {
 					t.Fatalf("%s sees keys and is %v", at, row)
@@ -87,10 +75,10 @@ func TestStoryPaddingRowIsZeros(t *testing.T) {
 	}
 }
 
-// NaN and Inf in the padding of a batch, left there by whoever allocated it, leaked
-// into the results, as 0·NaN is NaN. However the padding is told, the bits are those of
-// clean padding.
-func TestStoryNaNInPadding(t *testing.T) {
+// TestNaNInPadding: NaN and Inf in the padding of a batch, left there by whoever allocated
+// it, leaked into the results, as 0·NaN is NaN. However the padding is masked, the bits
+// are those of clean padding.
+func TestNaNInPadding(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 5, Lk: 270, D: 8, Dv: 8}
 	lengths := []int{270, 260}
 	shape := [4]int{c.B, 1, 1, c.Lk}
@@ -137,9 +125,9 @@ func padIDs(c contracttest.Case, clean func(b, j int) bool) []int32 {
 	return ids
 }
 
-// A banded mask longer than a tile came out wrong where whole blocks are hidden
-// from some rows. Window, bool mask and bias mean the same, to the bit.
-func TestStoryBandedMask(t *testing.T) {
+// TestBandedMask: a banded mask longer than a tile came out wrong where whole blocks are
+// hidden from some rows. Window, bool mask, bias and bitmap mean the same, to the bit.
+func TestBandedMask(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 600, Lk: 600, D: 8, Dv: 8}
 	const left, right = 20, 7
 	shape := [4]int{1, 1, c.Lq, c.Lk}
@@ -159,10 +147,10 @@ func TestStoryBandedMask(t *testing.T) {
 	})
 }
 
-// When there are more keys than queries, or fewer, libraries disagree on where the
-// diagonal of a causal mask lies. Equal scores make every row the mean of the
-// values that it sees: of 0..n-1.
-func TestStoryCausalOfDifferentLengths(t *testing.T) {
+// TestCausalOfDifferentLengths: if there are more keys than queries, or fewer, libraries
+// disagree on where the diagonal of a causal mask lies. Equal scores make every row the
+// mean of the values that it sees, 0 to n-1.
+func TestCausalOfDifferentLengths(t *testing.T) {
 	for _, l := range [][2]int{{5, 9}, {9, 5}, {1, 300}, {300, 1}, {250, 270}, {270, 250}} {
 		lq, lk := l[0], l[1]
 		q, k := kernel.BHLD(make([]float32, lq), 1, 1, lq, 1), kernel.BHLD(make([]float32, lk), 1, 1, lk, 1)
@@ -190,9 +178,9 @@ func TestStoryCausalOfDifferentLengths(t *testing.T) {
 	}
 }
 
-// Rows whose keys are all -Inf up to the border of a tile, or from it on: the
-// maximum of nothing made NaN.
-func TestStoryMinusInfAcrossBlocks(t *testing.T) {
+// TestMinusInfAcrossBlocks: rows whose keys are all -Inf up to the border of a block, or
+// from it on, were NaN, from the maximum of nothing.
+func TestMinusInfAcrossBlocks(t *testing.T) {
 	for _, lk := range []int{255, 256, 257, 511, 512, 513} {
 		c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 6, Lk: lk, D: 4, Dv: 4}
 		q, k, v := c.Inputs()
@@ -216,9 +204,9 @@ func TestStoryMinusInfAcrossBlocks(t *testing.T) {
 	}
 }
 
-// A softcap after the mask brings hidden keys back, at -cap; a bias before it
-// is capped away.
-func TestStorySoftcapComesBeforeTheMask(t *testing.T) {
+// TestSoftcapComesBeforeMask: a softcap after the mask brings hidden keys back, at -cap,
+// and a bias before it is capped.
+func TestSoftcapComesBeforeMask(t *testing.T) {
 	const keys = 4
 	q := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
 	k := kernel.BHLD([]float32{-3, 0, 50, 1}, 1, 1, keys, 1)
@@ -249,10 +237,10 @@ func TestStorySoftcapComesBeforeTheMask(t *testing.T) {
 	})
 }
 
-// Rows before a token must not notice it, to the bit: a model that looks ahead
-// trains well and talks nonsense.
-func TestStoryNoLookAhead(t *testing.T) {
-	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 300, Lk: 300, D: 8, Dv: 8, Mask: kernel.Causal(0)}
+// TestNoLookAhead: a change to a token changes no bit of the rows before it. A model that
+// looks ahead trains well and generates nonsense.
+func TestNoLookAhead(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 300, Lk: 300, D: 8, Dv: 8, Mask: contracttest.Causal(0)}
 	q, k, v := c.Inputs()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier}}
@@ -276,9 +264,9 @@ func TestStoryNoLookAhead(t *testing.T) {
 	})
 }
 
-// A cache that drops what has left the sliding window gave other bits than one that
-// keeps everything. Keys keep their positions, so that it need not.
-func TestStoryEvictedCache(t *testing.T) {
+// TestEvictedKeys: a cache that drops what has left the sliding window gave other bits than
+// one that keeps everything. Here keys keep their positions, and the bits are the same.
+func TestEvictedKeys(t *testing.T) {
 	const window, past = 100, 500
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 20, Lk: past + 20, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
@@ -293,9 +281,9 @@ func TestStoryEvictedCache(t *testing.T) {
 	})
 }
 
-// A prompt that comes in chunks, each attended to all before it by the running
-// state alone, differed from the prompt in one piece.
-func TestStoryStreamedKeys(t *testing.T) {
+// TestStreamedKeys: keys that come in chunks, with the running state alone in between, gave
+// other bits than all keys in one call.
+func TestStreamedKeys(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 1100, D: 8, Dv: 8}
 	q, k, v := c.Inputs()
 	o := kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{1000}, Softcap: 20}
@@ -320,6 +308,126 @@ func TestStoryStreamedKeys(t *testing.T) {
 			}
 			contracttest.Same(t, fmt.Sprintf("chunks of %d", chunk), &out, &want)
 			contracttest.Same(t, fmt.Sprintf("chunks of %d, LSE", chunk), &lse, &whole.LSE)
+		}
+	})
+}
+
+// scoreCase is a call whose scores are worth a look: every option that changes
+// them, and hidden keys.
+func scoreCase() (c contracttest.Case, o kernel.Options) {
+	c = contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 21, Lk: 300, D: 16, Dv: 8}
+	c.Mask = contracttest.Window(60, 5).And(contracttest.KeyLengths([]int{300, 257}))
+	o = kernel.Options{
+		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.0625, 0}, Sinks: []float32{1, 0, -2, contracttest.NegInf},
+		Mask: c.Mask.Kernel(), QueryStart: []int{279, 240},
+	}
+	return c, o
+}
+
+// TestLSE: the LSE by which calls are merged is the one that the result was divided by,
+// sinks included.
+func TestLSE(t *testing.T) {
+	c, o := scoreCase()
+	q, k, v := c.Inputs()
+	model := c.Model(q, k, v, &o)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := o
+		o.Tier, o.LSE = tier, c.Output(1)
+		attend(t, q, k, v, o)
+		contracttest.EachRow(&o.LSE, func(b, h, i int, row []float32) {
+			want := model.ExactRow(b, h, i).LSE
+			if !(math.Abs(float64(row[0])-want) <= 1e-6*(1+math.Abs(want))) {
+				t.Fatalf("LSE of row %d %d %d is %v, want %v", b, h, i, row[0], want)
+			}
+		})
+	})
+}
+
+// TestWeights: weights sum to 1 and are those of the values in the result.
+func TestWeights(t *testing.T) {
+	c, o := scoreCase()
+	o.Sinks = nil
+	q, k, v := c.Inputs()
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := o
+		o.Tier, o.Weights = tier, c.Output(c.Lk)
+		out := attend(t, q, k, v, o)
+		contracttest.EachRow(&o.Weights, func(b, h, i int, row []float32) {
+			sum, mean := 0.0, make([]float64, c.Dv)
+			for j, w := range row {
+				sum += float64(w)
+				for e, x := range contracttest.Row(&v, b, h/2, j) {
+					mean[e] += float64(w) * float64(x)
+				}
+			}
+			if math.Abs(sum-1) > 1e-6 {
+				t.Fatalf("weights of row %d %d %d sum up to %v", b, h, i, sum)
+			}
+			for e, x := range contracttest.Row(&out, b, h, i) {
+				if math.Abs(float64(x)-mean[e]) > 2e-6 {
+					t.Fatalf("row %d %d %d: out[%d] is %v, weights times values are %v", b, h, i, e, x, mean[e])
+				}
+			}
+		})
+	})
+}
+
+// TestScoreIsAsGoodAsOptions: a program that writes softcap, ALiBi and a window as an
+// Options.Score gets what the options give, to the bit.
+func TestScoreIsAsGoodAsOptions(t *testing.T) {
+	c, o := scoreCase()
+	q, k, v := c.Inputs()
+	hook := kernel.Options{Score: hookOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		outputs := func(o kernel.Options) map[string]kernel.Tensor {
+			o.Tier = tier
+			o.LSE, o.Weights, o.Scores = c.Output(1), c.Output(c.Lk), c.Output(c.Lk)
+			o.ScoreStage = kernel.ScoresMasked
+			return map[string]kernel.Tensor{"out": attend(t, q, k, v, o), "LSE": o.LSE, "weights": o.Weights, "scores": o.Scores}
+		}
+		want := outputs(o)
+		for name, got := range outputs(hook) {
+			want := want[name]
+			contracttest.Same(t, name, &got, &want)
+		}
+	})
+}
+
+// hookOf returns the Options.Score that does what o's Softcap, ALiBi, Window(60, 5) and
+// KeyLengths do.
+func hookOf(o *kernel.Options) func(tile *kernel.ScoreTile) {
+	limit := float64(o.Softcap) * math.Log2E
+	lengths := []int{300, 257}
+	return func(tile *kernel.ScoreTile) {
+		for x := range tile.Keys {
+			for r, row := range tile.Rows {
+				s := &tile.Scores[x*tile.Stride+r]
+				*s = float32(limit) * numeric.Tanh(float32(*s*float32(1/limit)))
+				distance := row.Position - tile.KeyPosition - x
+				slope := float32(float64(o.ALiBi[row.Head]) * math.Log2E)
+				*s = numeric.FMA(slope, -float32(max(distance, -distance)), *s)
+				if distance > 60 || distance < -5 || tile.Key+x >= lengths[tile.Batch] {
+					*s = contracttest.NegInf
+				}
+			}
+		}
+	}
+}
+
+// TestScoreComesFirst: Options.Score is called before softcap, ALiBi, bias and mask. What it
+// adds is capped, and what a mask hides it cannot bring back.
+func TestScoreComesFirst(t *testing.T) {
+	q, k, v := kernel.BHLD([]float32{1}, 1, 1, 1, 1), kernel.BHLD(make([]float32, 3), 1, 1, 3, 1), kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
+	hundred := func(tile *kernel.ScoreTile) { contracttest.Fill(tile.Scores, 100) }
+	shape := [4]int{1, 1, 1, 3}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		s := make([]float32, 3)
+		attend(t, q, k, v, kernel.Options{
+			Exec: kernel.Exec{Tier: tier}, Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
+			Mask: kernel.Hidden([]bool{false, true, false}, shape), Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked,
+		})
+		if got := fmt.Sprint(s); got != "[9 -Inf 9]" {
+			t.Errorf("scores are %v, want 2+7 and -Inf", got)
 		}
 	})
 }
