@@ -255,7 +255,7 @@ func ExampleDropout() {
 	// Output: [0.25 0 0 0 0 0.25 0 0.25] <nil>
 }
 
-// A hook that scores keys by their distance from the query, as a Gaussian kernel
+// A function that scores keys by their distance from the query, as a Gaussian kernel
 // does, instead of by their product.
 func ExampleScoreTile() {
 	q, k := []float32{1, 4}, []float32{0, 2, 10}
