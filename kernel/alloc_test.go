@@ -65,7 +65,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 	queryIDs, keyIDs := make([]int32, c.B*c.Lq), make([]int32, c.B*c.Lk)
 	shape := [4]int{1, 1, c.Lq, c.Lk}
 	half := contracttest.As(bias, kernel.Float16)
-	hook := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
+	score := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for name, build := range map[string]func(o *kernel.Options){
@@ -81,7 +81,7 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"bias f16":  func(o *kernel.Options) { o.Bias = half },
 			"sinks":     func(o *kernel.Options) { o.Sinks = sinks },
 			"dropout":   func(o *kernel.Options) { o.Dropout = kernel.Dropout{Rate: 0.5, Sequences: numbers} },
-			"hook":      func(o *kernel.Options) { o.Score = hook },
+			"score":     func(o *kernel.Options) { o.Score = score },
 			"LSE":       func(o *kernel.Options) { o.LSE = lse },
 			"weights":   func(o *kernel.Options) { o.Weights = weights },
 			"scores":    func(o *kernel.Options) { o.Scores = scores },

@@ -37,18 +37,6 @@ func setStride(t *kernel.Tensor, i, n int) {
 	*t = kernel.Strided(contracttest.Floats(*t), t.Shape(), strides)
 }
 
-// checkArgumentError fails unless err is an ArgumentError about arg that says want.
-func checkArgumentError(t *testing.T, err error, arg, want string) {
-	t.Helper()
-	var e *kernel.ArgumentError
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an ArgumentError about %s", err, arg)
-	}
-	if e.Arg != arg || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %q, want one about %s that says %q", err, arg, want)
-	}
-}
-
 // TestArgumentErrors: every argument that does not fit is reported as what it is, and out
 // has not been touched.
 func TestArgumentErrors(t *testing.T) {
@@ -111,7 +99,7 @@ func TestArgumentErrors(t *testing.T) {
 			test.call(&out, &q, &k, &v, &o)
 			before := append([]float32(nil), contracttest.Floats(out)...)
 			err := kernel.Attention(out, q, k, v, o)
-			checkArgumentError(t, err, test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i := range before {
 				if before[i] != contracttest.Floats(out)[i] {
 					t.Fatalf("out[%d] was overwritten", i)

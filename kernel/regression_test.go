@@ -377,7 +377,7 @@ func TestWeights(t *testing.T) {
 func TestScoreIsAsGoodAsOptions(t *testing.T) {
 	c, o := scoreCase()
 	q, k, v := c.Inputs()
-	hook := kernel.Options{Score: hookOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
+	scored := kernel.Options{Score: scoreOf(&o), Sinks: o.Sinks, QueryStart: o.QueryStart}
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		outputs := func(o kernel.Options) map[string]kernel.Tensor {
 			o.Tier = tier
@@ -386,16 +386,16 @@ func TestScoreIsAsGoodAsOptions(t *testing.T) {
 			return map[string]kernel.Tensor{"out": attend(t, q, k, v, o), "LSE": o.LSE, "weights": o.Weights, "scores": o.Scores}
 		}
 		want := outputs(o)
-		for name, got := range outputs(hook) {
+		for name, got := range outputs(scored) {
 			want := want[name]
 			contracttest.Same(t, name, &got, &want)
 		}
 	})
 }
 
-// hookOf returns the Options.Score that does what o's Softcap, ALiBi, Window(60, 5) and
+// scoreOf returns the Options.Score that does what o's Softcap, ALiBi, Window(60, 5) and
 // KeyLengths do.
-func hookOf(o *kernel.Options) func(tile *kernel.ScoreTile) {
+func scoreOf(o *kernel.Options) func(tile *kernel.ScoreTile) {
 	limit := float64(o.Softcap) * math.Log2E
 	lengths := []int{300, 257}
 	return func(tile *kernel.ScoreTile) {

@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (
@@ -38,7 +36,7 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 		return out, err
 	}
 	for slot, x := range [...]kernel.Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
-		out[slot] = contracttest.Widened(x).f32
+		out[slot] = contracttest.Floats(contracttest.Widened(x))
 	}
 	return out, nil
 }
@@ -50,9 +48,9 @@ func (c *onnxCase) heads(slot int, attr string) (kernel.Tensor, error) {
 	s, h := x.Shape, int(c.attrs[attr])
 	switch {
 	case len(s) == 4:
-		return kernel.contracttest.As(BHLD(x.floats, s[0], s[1], s[2], s[3]), x.dtype()), nil
+		return contracttest.As(kernel.BHLD(x.floats, s[0], s[1], s[2], s[3]), x.dtype()), nil
 	case len(s) == 3 && h > 0 && s[2]%h == 0:
-		return kernel.contracttest.As(BLHD(x.floats, s[0], s[1], h, s[2]/h), x.dtype()), nil
+		return contracttest.As(kernel.BLHD(x.floats, s[0], s[1], h, s[2]/h), x.dtype()), nil
 	}
 	return kernel.Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
 }
@@ -62,9 +60,9 @@ func (c *onnxCase) newY(q, v kernel.Tensor) kernel.Tensor {
 	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
 	y := testutil.Filled(b*h*l*d, contracttest.Canary)
 	if len(c.inputs[onnxQ].Shape) == 3 {
-		return kernel.contracttest.As(BLHD(y, b, l, h, d), q.dtype)
+		return contracttest.As(kernel.BLHD(y, b, l, h, d), q.DType())
 	}
-	return kernel.contracttest.As(BHLD(y, b, h, l, d), q.dtype)
+	return contracttest.As(kernel.BHLD(y, b, h, l, d), q.DType())
 }
 
 // present returns the past, if there is any, with the new rows after it.
@@ -73,7 +71,7 @@ func (c *onnxCase) present(slot int, fresh kernel.Tensor) (kernel.Tensor, error)
 	past := kernel.BHLD([]float32{}, b, h, 0, d)
 	if x := c.inputs[slot]; x != nil {
 		if s := x.Shape; len(s) != 4 || s[0] != b || s[1] != h || s[3] != d {
-			return kernel.Tensor{}, fmt.Errorf("%s: shape %v before %v", x.Name, s, fresh.shape)
+			return kernel.Tensor{}, fmt.Errorf("%s: shape %v before %v", x.Name, s, fresh.Shape())
 		}
 		past = kernel.BHLD(x.floats, b, h, x.Shape[2], d)
 	}
@@ -86,7 +84,7 @@ func (c *onnxCase) present(slot int, fresh kernel.Tensor) (kernel.Tensor, error)
 			copy(row, contracttest.Row(&fresh, b, h, j-n))
 		}
 	})
-	return contracttest.As(all, fresh.dtype), nil
+	return contracttest.As(all, fresh.DType()), nil
 }
 
 // attr returns an attribute, or what it is by default.
@@ -141,7 +139,7 @@ func (c *onnxCase) mask(o *kernel.Options) error {
 	case "bool":
 		o.Mask = o.Mask.And(kernel.Visible(x.bools, shape))
 	case "float32", "float16":
-		o.Bias = kernel.contracttest.As(BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]), x.dtype())
+		o.Bias = contracttest.As(kernel.BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]), x.dtype())
 	default:
 		return fmt.Errorf("%s: a mask of %s", x.Name, x.DType)
 	}
