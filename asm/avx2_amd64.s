@@ -11963,7 +11963,7 @@ TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -11985,7 +11985,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -12008,7 +12008,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -13283,7 +13283,7 @@ TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -13320,7 +13320,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -13767,7 +13767,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14098,7 +14098,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14452,7 +14452,7 @@ TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -14474,7 +14474,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -14497,7 +14497,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -15746,7 +15746,7 @@ TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -15783,7 +15783,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -16345,7 +16345,7 @@ TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -16367,7 +16367,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -16390,7 +16390,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -17521,7 +17521,7 @@ TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -17558,7 +17558,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -18158,7 +18158,7 @@ TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -18180,7 +18180,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -18205,7 +18205,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -20179,7 +20179,7 @@ TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -20221,7 +20221,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9

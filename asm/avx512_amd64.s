@@ -21982,7 +21982,7 @@ TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -22004,7 +22004,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -22027,7 +22027,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -25148,7 +25148,7 @@ TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -25185,7 +25185,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -25990,7 +25990,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -26815,7 +26815,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -27664,7 +27664,7 @@ TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -27688,7 +27688,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -27711,7 +27711,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -27724,7 +27724,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -34504,7 +34504,7 @@ TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -34541,7 +34541,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -35490,7 +35490,7 @@ TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -35514,7 +35514,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -35537,7 +35537,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -35550,7 +35550,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -41711,7 +41711,7 @@ TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -41748,7 +41748,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -42738,7 +42738,7 @@ TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -42762,7 +42762,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -42787,7 +42787,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+128(FP), $0x20
 	JL   group
 	MOVQ n+120(FP), CX
@@ -42800,7 +42800,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -49968,7 +49968,7 @@ TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -50010,7 +50010,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9
