@@ -6,43 +6,43 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
-// maxLength is the largest number of characters of a text; dates have some 30.
+// maxLength is the largest number of characters in a text. A date has up to 30.
 const maxLength = 1000
 
-// An encoding is what a model makes of texts: a state for every character, which has
-// seen what is before it and what is after it. Texts of different lengths lie side by
-// side, padded with zeros at their ends.
+// An encoding has a state for every character of some texts. A state depends on the
+// characters before and after its own. Texts that are shorter than the longest one are
+// padded with states of zeros.
 type encoding struct {
-	lengths []int
-	longest int
-	states  []float32 // [texts, longest, stateSize]
-	keys    []float32 // [texts, longest, hiddenSize], the attention's, computed once
-	start   []float32 // [texts, stateSize], the decoder's first states
+	lengths []int     // of the texts, in characters
+	longest int       // the largest of them
+	states  []float32 // [texts, longest, stateSize], the values of the attention
+	keys    []float32 // [texts, longest, hiddenSize], of the attention, for all steps
+	start   []float32 // [texts, stateSize], the first states of the decoder
 }
 
-// tokens returns the numbers of a text's characters.
+// tokens returns the token of each character of a text: an index into the embeddings.
 func (m *model) tokens(text string) ([]int, error) {
 	if n := utf8.RuneCountInString(text); n < 1 || n > maxLength {
-		return nil, fmt.Errorf("text of %d characters, want 1 to %d", n, maxLength)
+		return nil, fmt.Errorf("the text has %d characters, want 1 to %d", n, maxLength)
 	}
 	var tokens []int
 	for _, r := range text {
 		i := slices.Index(m.input, r)
 		if i < 0 {
-			return nil, fmt.Errorf("%q: no date has the character %q, want some of %q", text, r, string(m.input))
+			return nil, fmt.Errorf("%q: the model does not know the character %q\n%s", text, r, knownFormats())
 		}
 		tokens = append(tokens, 1+i)
 	}
 	return tokens, nil
 }
 
-// encode reads texts, forwards and backwards.
+// encode reads texts forwards and backwards.
 func (m *model) encode(texts []string, s settings) (*encoding, error) {
 	if len(texts) == 0 {
-		return nil, errors.New("no text")
+		return nil, errors.New("no texts")
 	}
 	e := &encoding{}
 	var tokens [][]int
@@ -67,8 +67,8 @@ func (m *model) encode(texts []string, s settings) (*encoding, error) {
 	return e, e.prepare(m, last, s)
 }
 
-// embed returns the texts' embeddings, [longest, texts, embeddingSize]: all that the
-// encoder reads at once lies together.
+// embed returns the embeddings of the texts, [longest, texts, embeddingSize]: those that
+// the encoder reads in the same step are contiguous.
 func (m *model) embed(tokens [][]int, longest int) []float32 {
 	x := make([]float32, longest*len(tokens)*embeddingSize)
 	for i, text := range tokens {
@@ -79,9 +79,9 @@ func (m *model) embed(tokens [][]int, longest int) []float32 {
 	return x
 }
 
-// read lets one direction of the encoder read the embeddings x and stores its states; the
-// ones of the backward direction are the second halves. It returns the last states,
-// [texts, encoderSize].
+// read runs one direction of the encoder on the embeddings x and stores its states: the
+// forward direction in the first half of every state, the backward direction in the
+// second half. It returns the last state of each text, [texts, encoderSize].
 func (e *encoding) read(g gru, x []float32, s settings, backward bool) ([]float32, error) {
 	texts, half := len(e.lengths), 0
 	if backward {
@@ -111,8 +111,8 @@ func (e *encoding) read(g gru, x []float32, s settings, backward bool) ([]float3
 	return r.state, nil
 }
 
-// prepare computes what the decoder needs of the states; last are those of the
-// backward direction at the texts' first characters.
+// prepare computes the keys of the attention and the first states of the decoder. last
+// has the states of the backward direction at the first character of each text.
 func (e *encoding) prepare(m *model, last []float32, s settings) error {
 	texts := len(e.lengths)
 	e.keys = make([]float32, texts*e.longest*hiddenSize)
@@ -123,5 +123,5 @@ func (e *encoding) prepare(m *model, last []float32, s settings) error {
 	if err := s.apply(m.start, e.start, last); err != nil {
 		return err
 	}
-	return kernel.TanhSlice(e.start, e.start)
+	return numeric.TanhSlice(e.start, e.start)
 }

@@ -3,19 +3,25 @@ package main
 import (
 	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/examples/internal/weights"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
-// A gru is a gated recurrent unit with PyTorch's gates: the next state is
+// A gru is a gated recurrent unit, as in PyTorch:
 //
-//	r  = sigmoid(i_r + h_r)        i = W_i·x + b_i
-//	z  = sigmoid(i_z + h_z)        h = W_h·state + b_h
-//	n  = tanh(i_n + r·h_n)
-//	n + (state - n)·z
+//	i = W_i·x + b_i
+//	h = W_h·state + b_h
+//	r = sigmoid(i_r + h_r)
+//	z = sigmoid(i_z + h_z)
+//	n = tanh(i_n + r·h_n)
+//	next state = n + (state - n)·z
+//
+// i_r, i_z and i_n are the thirds of i, and h_r, h_z and h_n those of h.
 type gru struct {
-	input, hidden *kernel.Linear // W_i, W_h: the rows of r, then of z, then of n
+	input, hidden *linear.Linear // W_i with b_i, W_h with b_h
 }
 
+// loadGRU loads the weights of a gru. Their names in the file have the prefix and suffix.
 func loadGRU(l *weights.Loader, prefix, suffix string, size, inputs int) gru {
 	at := func(name string) string { return prefix + "." + name + suffix }
 	return gru{
@@ -24,18 +30,19 @@ func loadGRU(l *weights.Loader, prefix, suffix string, size, inputs int) gru {
 	}
 }
 
-// A recurrence is a gru at work on some rows, each with a state of its own.
+// A recurrence runs a gru on several rows, each with its own state.
 type recurrence struct {
 	gru
 	settings
 	size  int
 	state []float32 // [rows, size]
 
-	h, gates, scratch []float32 // [rows, 3·size]
-	candidates        []float32 // [rows, size]
+	h              []float32 // [rows, 3·size]
+	gates, scratch []float32 // [rows, 2·size]: r and z
+	candidates     []float32 // [rows, size]: n
 }
 
-// newRecurrence returns a recurrence with states of zeros.
+// newRecurrence returns a recurrence whose states are zeros.
 func newRecurrence(g gru, rows int, s settings) *recurrence {
 	outputs, size := g.hidden.Shape()
 	floats := func(width int) []float32 { return make([]float32, rows*width) }
@@ -45,8 +52,8 @@ func newRecurrence(g gru, rows int, s settings) *recurrence {
 	}
 }
 
-// step moves the states on. i has W_i·x + b_i, [rows, 3·size]; rows that are not
-// active, if active is not nil, keep their state.
+// step replaces each state by the next one. i is W_i·x + b_i, [rows, 3·size]. If active
+// is not nil, rows that are not active keep their state.
 func (c *recurrence) step(i []float32, active func(row int) bool) error {
 	if err := c.apply(c.hidden, c.h, c.state); err != nil {
 		return err
@@ -67,7 +74,7 @@ func (c *recurrence) step(i []float32, active func(row int) bool) error {
 			candidates[j] = i[j] + float32(r[j]*h[j])
 		}
 	})
-	if err := kernel.TanhSlice(c.candidates, c.candidates); err != nil {
+	if err := numeric.TanhSlice(c.candidates, c.candidates); err != nil {
 		return err
 	}
 	c.eachRow(func(row int) {
@@ -85,6 +92,7 @@ func (c *recurrence) step(i []float32, active func(row int) bool) error {
 // row returns the state of a row.
 func (c *recurrence) row(row int) []float32 { return c.state[row*c.size:][:c.size] }
 
+// eachRow calls f for each row.
 func (c *recurrence) eachRow(f func(row int)) {
 	for row := range len(c.state) / c.size {
 		f(row)

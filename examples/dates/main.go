@@ -1,6 +1,6 @@
-// Command dates translates dates as people write them into ISO 8601, by a small
-// trained encoder-decoder with additive attention, on attn alone, and draws what its
-// attention looked at.
+// Command dates translates dates, as people write them, into ISO 8601. It uses a small
+// trained encoder-decoder with additive attention, computed by package kernel alone. It
+// prints how sure the model is of each date, and draws the attention weights.
 //
 //	go run ./examples/dates 'Saturday, November 21, 2026'
 package main
@@ -10,9 +10,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
-	"github.com/attn-go/attn/examples/internal/heat"
+	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/program"
 )
 
@@ -20,25 +21,27 @@ func main() {
 	program.Exit("dates", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// config is what the command line asks for.
+// config is a parsed command line.
 type config struct {
 	texts    []string
-	svg, png string
+	pictures program.Pictures
 	settings settings
 }
 
+// parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("dates", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n")
+		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n\n"+
+			"Translates each text, a date, into YYYY-MM-DD with a small trained model, says how probable the\n"+
+			"answer is, and draws the attention weights.\n\n%s\n\n", knownFormats())
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.svg, "svg", "dates.svg", "`file` for the heat map as SVG; none if empty")
-	fs.StringVar(&c.png, "png", "dates.png", "`file` for the heat map as PNG; none if empty")
-	fs.StringVar(&c.settings.tier, "tier", "", "implementation, like generic or avx2 (default the best here)")
-	fs.IntVar(&c.settings.threads, "threads", 1, "threads; 0 means all")
+	c.pictures.Flags(fs, "dates")
+	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
 	err := fs.Parse(args)
 	c.texts = fs.Args()
 	switch {
@@ -49,16 +52,16 @@ func parse(args []string, help io.Writer) (*config, error) {
 	case err != nil:
 		return nil, program.Usage(err)
 	case len(c.texts) == 0:
-		return nil, program.Usage(errors.New("no text: want a date, such as 'Saturday, November 21, 2026'"))
+		return nil, program.Usage(errors.New("no text to translate, such as 'Saturday, November 21, 2026'"))
 	case c.settings.threads < 0:
-		return nil, program.Usage(errors.New("-threads: want 0 or more"))
+		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
 	}
 	return c, nil
 }
 
-// run is the command: dates go to out, one a line.
-func run(args []string, out, help io.Writer) error {
-	c, err := parse(args, help)
+// run runs the command. It writes the dates to out, one a line, and all else to report.
+func run(args []string, out, report io.Writer) error {
+	c, err := parse(args, report)
 	if err != nil {
 		return err
 	}
@@ -70,36 +73,60 @@ func run(args []string, out, help io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range translations {
-		if len(t.date) == 0 {
-			return fmt.Errorf("%q: the model makes no date of it", string(t.text))
+	doubts := false
+	for i := range translations {
+		t := &translations[i]
+		line := fmt.Sprintf("%-10s  %s", t.answer(), t.confidence())
+		if doubt := t.doubt(); doubt != "" {
+			doubts = true
+			line += "  DO NOT TRUST IT: " + doubt
 		}
-		if _, err := fmt.Fprintln(out, string(t.date)); err != nil {
+		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
 		}
 	}
-	return c.draw(translations)
+	if doubts {
+		fmt.Fprintln(report, knownFormats())
+	}
+	f := figure(translations)
+	if len(f.Maps) == 0 {
+		return nil
+	}
+	return c.pictures.Write(f, report)
 }
 
-// draw writes the alignments as heat maps.
-func (c *config) draw(translations []translation) error {
-	f := heat.Figure{Across: "text", Down: "date"}
-	for _, t := range translations {
-		m := heat.Map{Title: string(t.text) + " → " + string(t.date), Weights: t.alignment}
-		for _, r := range t.text {
-			m.Columns = append(m.Columns, heat.Label(r))
-		}
-		for _, r := range t.date {
-			m.Rows = append(m.Rows, heat.Label(r))
-		}
-		f.Maps = append(f.Maps, m)
+// answer returns the date, or what stands for it if the model wrote none.
+func (t *translation) answer() string {
+	if len(t.date) == 0 {
+		return "(no date)"
 	}
-	for _, name := range []string{c.svg, c.png} {
-		if name != "" {
-			if err := f.WriteFile(name); err != nil {
-				return err
-			}
-		}
+	return string(t.date)
+}
+
+// confidence returns the probability of the date. It is rounded down: otherwise one just
+// below minProbability could look as if it were equal to it.
+func (t *translation) confidence() string {
+	const digits = 1e4
+	return fmt.Sprintf("probability %.4f", math.Floor(float64(t.probability)*digits)/digits)
+}
+
+// figure returns a heat map for each text that has an answer: which characters of the
+// text the model attended to while it wrote each character of the date.
+func figure(translations []translation) *heat.Figure {
+	f := &heat.Figure{
+		Title:     "Attention weights of the dates model",
+		QueryAxis: "query (character of the date)", KeyAxis: "key (character of the text)",
 	}
-	return nil
+	for i := range translations {
+		t := &translations[i]
+		if len(t.date) == 0 {
+			continue // no query, nothing to draw
+		}
+		f.Maps = append(f.Maps, heat.Map{
+			Title:   fmt.Sprintf("%q → %s, %s", string(t.text), t.answer(), t.confidence()),
+			Queries: heat.CharacterLabels(string(t.date)), Keys: heat.CharacterLabels(string(t.text)),
+			Weights: t.alignment,
+		})
+	}
+	return f
 }

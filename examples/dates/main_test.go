@@ -12,22 +12,57 @@ import (
 	"github.com/attn-go/attn/examples/internal/program"
 )
 
-// TestRun: dates go out, one a line, and the pictures into their files.
+// TestRun: dates and probabilities go to out, one a line. The pictures are drawn and
+// reported.
 func TestRun(t *testing.T) {
 	texts, dates := references(t)
 	dir := t.TempDir()
 	svg, png := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.png")
-	var out bytes.Buffer
-	if err := run(append([]string{"-svg", svg, "-png", png, "-threads", "2"}, texts...), &out, new(bytes.Buffer)); err != nil {
+	var out, report bytes.Buffer
+	if err := run(append([]string{"-svg", svg, "-png", png, "-threads", "2"}, texts...), &out, &report); err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.Join(dates, "\n") + "\n"; out.String() != want {
-		t.Errorf("dates: %q, want %q", out.String(), want)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != len(dates) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(dates), out.String())
+	}
+	for i, line := range lines {
+		if want := dates[i] + "  probability 0.99"; !strings.HasPrefix(line, want) || strings.Contains(line, "TRUST") {
+			t.Errorf("%q: %q, want %q and no doubt", texts[i], line, want)
+		}
+	}
+	if got, want := report.String(), "wrote "+png+", "+svg+"\n"; got != want {
+		t.Errorf("report: %q, want %q", got, want)
 	}
 	for name, start := range map[string]string{svg: "<?xml", png: "\x89PNG"} {
 		if data, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(data), start) {
 			t.Errorf("%s: %d bytes, error %v", name, len(data), err)
 		}
+	}
+}
+
+// TestDoubt: an answer that is not to be trusted says so, with the formats that are known.
+func TestDoubt(t *testing.T) {
+	for text, want := range map[string]string{
+		"hello":            "unsure",
+		"11/21/2026":       "unsure",
+		"31 February 2020": "not a day of the calendar",
+		"12 March 1850":    "the years 1900 to 2099",
+	} {
+		var out, report bytes.Buffer
+		if err := run([]string{"-svg", "", "-png", "", text}, &out, &report); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "DO NOT TRUST IT") || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: %q, want a doubt with %q", text, out.String(), want)
+		}
+		if !strings.Contains(report.String(), formats[0]) {
+			t.Errorf("%q: the report lists no formats: %q", text, report.String())
+		}
+	}
+	err := run([]string{"-svg", "", "-png", "", "2026-11-21"}, new(bytes.Buffer), new(bytes.Buffer))
+	if err == nil || !strings.Contains(err.Error(), formats[0]) {
+		t.Errorf("an unknown character: %v, want an error that lists the formats", err)
 	}
 }
 
@@ -42,7 +77,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-tier", "none", "1.1.2000"}, {""}, {"€"}, {"-svg", "x.jpg", "1.1.2000"}} {
 		if err := none(args...); err == nil || errors.As(err, new(program.UsageError)) {
-			t.Errorf("%q: %v, want an error that is none of usage", args, err)
+			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}
 	if err := none("-h"); !errors.Is(err, flag.ErrHelp) {

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 //go:embed data/dates.safetensors
@@ -19,29 +20,30 @@ var embedded []byte
 // The sizes of the model.
 const (
 	embeddingSize = 24
-	encoderSize   = 48              // of the states of each direction
-	stateSize     = 2 * encoderSize // of the encoder's states, both directions side by side, and of the decoder's
-	hiddenSize    = 48              // of the attention's score
+	encoderSize   = 48              // of a state of the encoder in one direction
+	stateSize     = 2 * encoderSize // of a state of the encoder in both directions, and of the decoder
+	hiddenSize    = 48              // of the queries and keys of the attention
 )
 
 // A model is an encoder-decoder with additive attention (Bahdanau, Cho, Bengio:
 // "Neural Machine Translation by Jointly Learning to Align and Translate"), as
 // data/train.py defines it. It is immutable.
 type model struct {
-	input  []rune // the characters of texts; embedding 0 is padding, 1 the first of them
-	output []rune // the characters of dates, with start at the front and end
+	input  []rune // the alphabet of texts; embedding 0 is padding, embedding 1 is input[0]
+	output []rune // the alphabet of dates: start, the characters, end
 
 	embedIn, embedOut []float32 // [characters, embeddingSize]
-	forward, backward gru       // the encoder
-	start             *kernel.Linear
-	keys              *kernel.Linear // of the attention
-	queries           *kernel.Linear
-	scoring           []float32 // v, the weights of a score
-	decoding          gru       // the decoder's
-	head              *kernel.Linear
+	forward, backward gru       // of the encoder
+
+	queries, keys *linear.Linear // project states for the attention
+	scoring       []float32      // the weights of the attention's score
+
+	start    *linear.Linear // makes the first state of the decoder
+	decoding gru            // of the decoder
+	head     *linear.Linear // makes the logits
 }
 
-// What begins and what ends a date.
+// The characters before the first and after the last character of a date.
 const (
 	start = '^'
 	end   = '$'
@@ -52,8 +54,8 @@ func loadDefault() (*model, error) {
 	return load(bytes.NewReader(embedded), int64(len(embedded)))
 }
 
-// load reads a model from a safetensors file of so many bytes. A damaged or lying file
-// gets an error.
+// load reads a model from a safetensors file of the given size in bytes. It returns an
+// error if the file is damaged or does not hold this model.
 func load(r io.ReaderAt, size int64) (*model, error) {
 	f, err := safetensors.New(r, size)
 	if err != nil {
@@ -67,14 +69,14 @@ func load(r io.ReaderAt, size int64) (*model, error) {
 		return nil, err
 	}
 	if m.output[0] != start || m.output[len(m.output)-1] != end {
-		return nil, fmt.Errorf("metadata: output: %q, want %q at the front and %q at the end", string(m.output), start, end)
+		return nil, fmt.Errorf("metadata: the output alphabet is %q, want %q first and %q last", string(m.output), start, end)
 	}
 	l := weights.NewLoader(f)
 	m.load(l)
 	return m, l.Err()
 }
 
-// characters reads an alphabet from a file's metadata.
+// characters reads an alphabet from the metadata of a file.
 func characters(f *safetensors.File, name string) ([]rune, error) {
 	var texts []string
 	if err := json.Unmarshal([]byte(f.Metadata(name)), &texts); err != nil {
@@ -84,16 +86,17 @@ func characters(f *safetensors.File, name string) ([]rune, error) {
 	for _, t := range texts {
 		r, size := utf8.DecodeRuneInString(t)
 		if size == 0 || size != len(t) {
-			return nil, fmt.Errorf("metadata: %s: %q, want single characters", name, t)
+			return nil, fmt.Errorf("metadata: the %s alphabet has %q, want single characters", name, t)
 		}
 		runes = append(runes, r)
 	}
 	if len(runes) == 0 {
-		return nil, fmt.Errorf("metadata: %s: no characters", name)
+		return nil, fmt.Errorf("metadata: the %s alphabet is empty", name)
 	}
 	return runes, nil
 }
 
+// load reads the weights.
 func (m *model) load(l *weights.Loader) {
 	m.embedIn = l.Floats("embed_in.weight", 1+len(m.input), embeddingSize)
 	m.embedOut = l.Floats("embed_out.weight", len(m.output), embeddingSize)
@@ -107,15 +110,15 @@ func (m *model) load(l *weights.Loader) {
 	m.head = l.Linear("head.weight", "head.bias", len(m.output), 2*stateSize)
 }
 
-// settings say how to compute. None of them changes a bit.
+// settings say how to compute. They do not change a bit of the results.
 type settings struct {
-	tier    string // as kernel.Options.Tier
-	threads int    // as kernel.Options.Threads
+	tier    string // as in kernel.Options
+	threads int    // as in kernel.Options
 }
 
 // apply runs a linear layer on the rows of x.
-func (s settings) apply(l *kernel.Linear, out, x []float32) error {
+func (s settings) apply(l *linear.Linear, out, x []float32) error {
 	n, k := l.Shape()
 	rows := len(x) / k
-	return l.Apply(kernel.Rows(out, rows, n), kernel.Rows(x, rows, k), kernel.LinearOptions{Tier: s.tier, Threads: s.threads})
+	return l.Apply(linear.DenseMatrix(out, rows, n), linear.DenseMatrix(x, rows, k), linear.Options{Exec: kernel.Exec{Tier: s.tier, Threads: s.threads}})
 }

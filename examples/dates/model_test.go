@@ -46,8 +46,8 @@ func references(t testing.TB) (texts, dates []string) {
 	return texts, dates
 }
 
-// A trace is everything that a model computes of texts: for every text the encoder's
-// states and then, one step after the other, what the decoder computes.
+// A trace is everything that the model computes for one text: the states of the encoder,
+// and the numbers of the decoder, step by step.
 type trace struct{ states, alignments, contexts, decoderStates, logits []float32 }
 
 func (t *trace) parts() map[string][]float32 {
@@ -57,14 +57,15 @@ func (t *trace) parts() map[string][]float32 {
 	}
 }
 
-// tolerances are how far off PyTorch's numbers may be: it rounds in another order.
+// tolerances are the largest differences to PyTorch's numbers that pass. PyTorch computes
+// in another order and so rounds differently.
 var tolerances = map[string]float64{"states": 1e-5, "alignments": 1e-5, "contexts": 1e-5, "decoder_states": 1e-5, "logits": 1e-4}
 
-// steps is how many steps a trace has: ten characters and the end.
+// steps is the number of steps in a trace: ten characters and the end.
 const steps = 11
 
-// traces runs the model on texts side by side, each step with the likeliest characters
-// of the one before. What a trace has of padding is left out.
+// traces runs the model on texts side by side. Each step reads the likeliest characters
+// of the step before. The traces have no padding.
 func traces(t testing.TB, m *model, s settings, texts ...string) []trace {
 	t.Helper()
 	e, err := m.encode(texts, s)
@@ -93,7 +94,7 @@ func traces(t testing.TB, m *model, s settings, texts ...string) []trace {
 	return result
 }
 
-// torch returns what PyTorch computed of the texts, padding left out.
+// torch returns what PyTorch computed for the texts, without padding.
 func torch(t testing.TB, texts []string) []trace {
 	t.Helper()
 	f, err := safetensors.New(bytes.NewReader(referenceFile), int64(len(referenceFile)))
@@ -134,7 +135,7 @@ func torch(t testing.TB, texts []string) []trace {
 	return result
 }
 
-// eachTier runs f for every tier that this CPU has and logs the others.
+// eachTier runs f on every tier that this CPU can run, and logs the other tiers.
 func eachTier(t *testing.T, f func(t *testing.T, s settings)) {
 	for _, tier := range kernel.Tiers() {
 		if !tier.Runs {
@@ -145,7 +146,7 @@ func eachTier(t *testing.T, f func(t *testing.T, s settings)) {
 	}
 }
 
-// TestReference compares all that is computed of eight texts with PyTorch.
+// TestReference compares everything that is computed for eight texts with PyTorch.
 func TestReference(t *testing.T) {
 	m := defaultModel(t)
 	texts, _ := references(t)
@@ -167,7 +168,7 @@ func TestReference(t *testing.T) {
 	})
 }
 
-// distance returns the largest difference.
+// distance returns the largest difference of two numbers.
 func distance(t testing.TB, got, want []float32) float64 {
 	t.Helper()
 	if len(got) != len(want) || len(got) == 0 {
@@ -180,7 +181,7 @@ func distance(t testing.TB, got, want []float32) float64 {
 	return worst
 }
 
-// TestSameBits: tiers, threads and what else is in the batch do not change a bit.
+// TestSameBits: the bits do not depend on the tier, the threads or the rest of the batch.
 func TestSameBits(t *testing.T) {
 	m := defaultModel(t)
 	texts, _ := references(t)
@@ -212,8 +213,8 @@ func sameBits(t testing.TB, what string, got, want trace) {
 	}
 }
 
-// TestAttendAtOnce: attention of all steps' states at once gives the bits of one step at
-// a time, contexts and alignments.
+// TestAttendAtOnce: attention with the states of all steps in one call gives the same
+// contexts and alignments, bit by bit, as a call for each step.
 func TestAttendAtOnce(t *testing.T) {
 	m := defaultModel(t)
 	texts, _ := references(t)
@@ -239,7 +240,7 @@ func TestAttendAtOnce(t *testing.T) {
 	})
 }
 
-// TestTranslate translates all texts, one by one and side by side.
+// TestTranslate translates all texts in one call, and each text in its own call.
 func TestTranslate(t *testing.T) {
 	m := defaultModel(t)
 	texts, dates := references(t)
@@ -277,7 +278,7 @@ func TestBadTexts(t *testing.T) {
 	}
 }
 
-// TestBadFiles: a damaged file gets an error, wherever the damage is.
+// TestBadFiles: loading a damaged file returns an error, wherever the damage is.
 func TestBadFiles(t *testing.T) {
 	for name, damage := range map[string][2]string{
 		"no alphabet":      {`"input"`, `"inpvt"`},

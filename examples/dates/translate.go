@@ -2,16 +2,24 @@ package main
 
 import "slices"
 
-// maxSteps is when a date ends that has no end: one has ten characters.
+// maxSteps is the number of steps after which a date ends in any case. A date has ten
+// characters and an end.
 const maxSteps = 16
 
-// A translation is a date, and how it came about.
+// A translation is the model's answer to a text.
 type translation struct {
 	text, date []rune
-	alignment  []float32 // [characters of the date, characters of the text]
+
+	// probability is the probability, by the model, of the whole date with its end: the
+	// product of the probabilities of its characters. A mean would hide one doubtful
+	// digit among ten sure ones.
+	probability float32
+
+	alignment []float32 // [characters of the date, characters of the text]
 }
 
-// translate writes the dates of texts.
+// translate returns the model's answers to texts. In every step it takes the most
+// probable next character of each date, until that is the end.
 func (m *model) translate(texts []string, s settings) ([]translation, error) {
 	e, err := m.encode(texts, s)
 	if err != nil {
@@ -20,33 +28,31 @@ func (m *model) translate(texts []string, s settings) ([]translation, error) {
 	d := m.newDecoder(e, s)
 	result := make([]translation, len(texts))
 	for i, t := range texts {
-		result[i].text = []rune(t)
+		result[i].text, result[i].probability = []rune(t), 1
 	}
-	last, done := make([]int, len(texts)), make([]bool, len(texts)) // all begin with character 0, start
+	// Character 0 is the start, which comes before the first character of every date.
+	last, done := make([]int, len(texts)), make([]bool, len(texts))
 	for step := 0; step < maxSteps && slices.Contains(done, false); step++ {
 		if err := d.step(last); err != nil {
 			return nil, err
 		}
+		if err := d.softmax(); err != nil {
+			return nil, err
+		}
 		for i := range last {
 			last[i] = d.likeliest(i)
-			c := m.output[last[i]]
-			if done[i] = done[i] || c == end; !done[i] {
-				result[i].date = append(result[i].date, c)
-				result[i].alignment = append(result[i].alignment, d.alignment[i*e.longest:][:e.lengths[i]]...)
+			if done[i] {
+				continue // other dates have more characters
+			}
+			r := &result[i]
+			r.probability *= d.probabilities[i*len(m.output)+last[i]]
+			if c := m.output[last[i]]; c == end {
+				done[i] = true
+			} else {
+				r.date = append(r.date, c)
+				r.alignment = append(r.alignment, d.alignment[i*e.longest:][:e.lengths[i]]...)
 			}
 		}
 	}
 	return result, nil
-}
-
-// likeliest returns the character of a date with the largest logit.
-func (d *decoder) likeliest(text int) int {
-	n := len(d.output)
-	logits, best := d.logits[text*n:][:n], 0
-	for i, x := range logits {
-		if x > logits[best] {
-			best = i
-		}
-	}
-	return best
 }

@@ -1,6 +1,6 @@
-// Command generate continues a text with a small language model that was trained
-// on Go's standard library, on attn alone. The text is the same on every CPU, with
-// any number of threads.
+// Command generate continues a text with gobytes, a small language model that was trained
+// on the sources of Go's standard library, computed by package kernel alone. The text is
+// the same on every CPU and with any number of threads.
 //
 //	go run ./examples/generate -prompt 'func '
 package main
@@ -26,27 +26,35 @@ func main() {
 	program.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// config is what the command line asks for.
+// config is a parsed command line.
 type config struct {
 	prompt      string
-	file        string
-	n           int
+	file        string // of the model; "" is gobytes
+	n           int    // the most bytes to append
 	temperature float64
 	seed        uint64
 	settings    gobytes.Settings
 }
 
+// parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "usage: generate [flags]\n\n"+
+			"Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard\n"+
+			"library. The text goes to standard output, the speed to standard error.\n\n")
+		fs.PrintDefaults()
+	}
 	fs.StringVar(&c.prompt, "prompt", "func ", "text to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of a model of the same kind, instead of the one that comes with it")
-	fs.IntVar(&c.n, "n", 240, "bytes to append; less if the model's context ends before")
-	fs.Float64Var(&c.temperature, "temperature", 0, "0 takes the likeliest byte each time; 1 draws as the model predicts,\nless sticks to what is likely")
-	fs.Uint64Var(&c.seed, "seed", 1, "what to draw with; the same seed gives the same text on every CPU")
-	fs.StringVar(&c.settings.Tier, "tier", "", "implementation, like generic or avx2 (default the best here)")
-	fs.IntVar(&c.settings.Threads, "threads", 1, "threads; 0 means all")
+	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture")
+	fs.IntVar(&c.n, "n", 240, "most bytes to append; fewer if the model's context is full before")
+	fs.Float64Var(&c.temperature, "temperature", 0, "0 always takes the most probable byte, which often repeats itself; above 0, bytes are\n"+
+		"drawn at random: by the probabilities of the model at 1, more often the probable ones below")
+	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
+	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fs.SetOutput(help)
@@ -57,16 +65,20 @@ func parse(args []string, help io.Writer) (*config, error) {
 	case err != nil:
 		return nil, program.Usage(err)
 	case fs.NArg() > 0:
-		return nil, program.Usage(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+		return nil, program.Usage(fmt.Errorf("unexpected argument %q; -prompt takes the text, in quotes", fs.Arg(0)))
 	case c.prompt == "":
-		return nil, program.Usage(errors.New("-prompt: want at least one byte"))
-	case c.n < 0 || c.settings.Threads < 0:
-		return nil, program.Usage(errors.New("-n and -threads: want 0 or more"))
+		return nil, program.Usage(errors.New("-prompt is empty, want at least one byte"))
+	case !(c.temperature >= 0):
+		return nil, program.Usage(fmt.Errorf("-temperature is %v, want 0 or more", c.temperature))
+	case c.n < 0:
+		return nil, program.Usage(fmt.Errorf("-n is %d, want 0 or more", c.n))
+	case c.settings.Threads < 0:
+		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
 	return c, nil
 }
 
-// run is the command: the text goes to out, what is measured to report.
+// run runs the command. It writes the text to out, and everything else to report.
 func run(ctx context.Context, args []string, out, report io.Writer) error {
 	c, err := parse(args, report)
 	if err != nil {
@@ -83,6 +95,7 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 	return generate(ctx, c, m, next, out, report)
 }
 
+// model loads the model.
 func (c *config) model() (*gobytes.Model, error) {
 	if c.file == "" {
 		return gobytes.Default()
@@ -103,7 +116,7 @@ func (c *config) model() (*gobytes.Model, error) {
 	return m, nil
 }
 
-// chooser returns the function that chooses the next byte.
+// chooser returns the function that chooses the next byte, given its logits.
 func (c *config) chooser() (func(logits []float32) (byte, error), error) {
 	if c.temperature == 0 {
 		return func(logits []float32) (byte, error) { return gobytes.Greedy(logits), nil }, nil
@@ -115,7 +128,20 @@ func (c *config) chooser() (func(logits []float32) (byte, error), error) {
 	return s.Next, nil
 }
 
-// generate reads the prompt and writes it and what follows, byte by byte.
+// describe says in a sentence what the command is about to do.
+func (c *config) describe() string {
+	name, how := "gobytes", "each time the most probable one (-temperature 0.7 gives more varied text)"
+	if c.file != "" {
+		name = c.file
+	}
+	if c.temperature != 0 {
+		how = fmt.Sprintf("drawn at temperature %v with seed %d", c.temperature, c.seed)
+	}
+	return fmt.Sprintf("%s appends up to %d bytes to the prompt, %s:", name, c.n, how)
+}
+
+// generate lets the model read the prompt, and writes the prompt and each byte that the
+// model appends.
 func generate(ctx context.Context, c *config, m *gobytes.Model, next func([]float32) (byte, error), out, report io.Writer) error {
 	w := bufio.NewWriter(out)
 	defer w.Flush()
@@ -123,6 +149,10 @@ func generate(ctx context.Context, c *config, m *gobytes.Model, next func([]floa
 	if err != nil {
 		return err
 	}
+	if len(c.prompt) > m.Context {
+		return fmt.Errorf("the prompt has %d bytes, but the model's context has room for %d", len(c.prompt), m.Context)
+	}
+	fmt.Fprintf(report, "%s\n\n", c.describe())
 	start := time.Now()
 	logits, err := b.Forward([][]byte{[]byte(c.prompt)})
 	if err != nil {
@@ -131,7 +161,7 @@ func generate(ctx context.Context, c *config, m *gobytes.Model, next func([]floa
 	prefill := time.Since(start)
 	w.WriteString(c.prompt)
 	start = time.Now()
-	n, token := 0, [][]byte{{0}}
+	n, token := 0, [][]byte{{0}} // token[0][0] is the next byte
 	for ; n < c.n && b.Len(0) < m.Context && ctx.Err() == nil; n++ {
 		if token[0][0], err = next(logits[0][len(logits[0])-m.Vocab:]); err != nil {
 			return err
@@ -146,7 +176,13 @@ func generate(ctx context.Context, c *config, m *gobytes.Model, next func([]floa
 	}
 	decode := time.Since(start)
 	fmt.Fprintf(w, "\n")
-	fmt.Fprintf(report, "\nprompt: %d tokens, %.0f tokens/s; text: %d tokens, %.0f tokens/s\n",
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(report, "\nread the prompt: %d tokens (bytes), %.0f tokens/s\nappended: %d tokens, %.0f tokens/s\n",
 		len(c.prompt), float64(len(c.prompt))/prefill.Seconds(), n, float64(n)/decode.Seconds())
+	if n < c.n && ctx.Err() == nil {
+		fmt.Fprintf(report, "stopped before %d bytes: the model's context of %d tokens is full\n", c.n, m.Context)
+	}
 	return nil
 }

@@ -12,19 +12,20 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
+// text runs the command and returns the text.
 func text(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, report bytes.Buffer
 	if err := run(context.Background(), args, &out, &report); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(report.String(), "tokens/s") {
-		t.Errorf("report: %q", report.String())
+	if !strings.Contains(report.String(), "gobytes appends") || !strings.Contains(report.String(), "tokens/s") {
+		t.Errorf("report: %q, want what is done and how fast", report.String())
 	}
 	return out.String()
 }
 
-// TestSeed: a seed stands for one text, whatever the tier and the threads.
+// TestSeed: a seed gives one text, with any tier and any number of threads.
 func TestSeed(t *testing.T) {
 	args := []string{"-prompt", "if err != nil {", "-n", "60", "-temperature", "0.8", "-seed", "7"}
 	want := text(t, args...)
@@ -40,19 +41,30 @@ func TestSeed(t *testing.T) {
 		}
 	}
 	if text(t, append(args, "-seed", "8")...) == want {
-		t.Error("another seed, the same text")
+		t.Error("another seed gives the same text")
+	}
+}
+
+// TestContext: the text ends where the model's context is full, and the report says so.
+func TestContext(t *testing.T) {
+	var out, report bytes.Buffer
+	if err := run(context.Background(), []string{"-prompt", strings.Repeat("x", 510), "-n", "10"}, &out, &report); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() != 512+len("\n") || !strings.Contains(report.String(), "is full") {
+		t.Errorf("%d bytes of text, report %q, want 512 bytes and a full context", out.Len()-1, report.String())
 	}
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-n", "x"}, {"-prompt", ""}, {"more"}, {"-n", "-1"}, {"-temperature", "-1"}, {"-unknown"}} {
+	for _, args := range [][]string{{"-n", "x"}, {"-prompt", ""}, {"more"}, {"-n", "-1"}, {"-threads", "-1"}, {"-temperature", "-1"}, {"-unknown"}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(program.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
 	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-prompt", strings.Repeat("x", 513)}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(program.UsageError)) {
-			t.Errorf("%q: %v, want an error that is none of usage", args, err)
+			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}
 	if err := run(context.Background(), []string{"-h"}, new(bytes.Buffer), new(bytes.Buffer)); !errors.Is(err, flag.ErrHelp) {

@@ -6,53 +6,59 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/activation"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/linear"
 )
 
-// Settings say how a Batch computes. None of them changes a bit.
+// Settings say how a [Batch] computes. They do not change a bit of the results.
 type Settings struct {
-	Tier    string // as kernel.Options.Tier
-	Threads int    // as kernel.Options.Threads
+	// Tier and Threads are as in kernel.Options.
+	Tier    string
+	Threads int
 }
 
-// Batch is a number of texts that a model reads side by side, with a cache of their keys
-// and values. It is not safe for use by several goroutines at once.
+// A Batch is several texts that a model reads side by side, with a cache of their keys
+// and values. A token is a byte. A Batch must not be used by several goroutines at once.
 type Batch struct {
 	*Model
 	Settings
 
-	// Observe, if not nil, is called by Forward after the attention of every layer
-	// with its weights, [texts, Heads, steps, keys]: steps is the number of tokens of
-	// the call, keys the length of a text then, both of the text that has most. They
-	// are valid until it returns. Weights take time and memory.
-	Observe func(layer int, weights kernel.Tensor)
+	// Observe, if not nil, is called by Forward with the attention weights of each
+	// layer, of shape [texts, Heads, steps, keys]. steps is the largest number of new
+	// tokens of a text, and keys is the length of the longest text after them. The
+	// weights of a text with fewer tokens or keys are padded with zeros. They are valid
+	// until Observe returns. A Batch that is observed needs more time and memory.
+	Observe func(layer int, weights []float32, shape [4]int)
 
-	texts []*kernel.Sequence
-	cache *kernel.Batch // of the texts
+	texts []*kvcache.Sequence
+	cache *kvcache.Batch // of the texts
 
-	rows   int // of the call at hand: those of a text as many as the longest step
-	steps  int // the longest step
-	counts []int
+	// Of one call of Forward:
+	counts []int // the number of new tokens of each text
+	steps  int   // the largest of them
+	rows   int   // the number of texts times steps
 	scratch
 	results [][]float32
 }
 
-// scratch holds the activations of the call at hand, a row for each token.
+// scratch has the activations of one call of Forward. There is a row for each token, and
+// all texts have the same number of rows.
 type scratch struct {
 	x, normed      []float32 // [rows, Width]
 	q, attended    []float32 // [rows, Heads·HeadSize]
 	k, v           []float32 // [rows, KVHeads·HeadSize]
 	gate, up, exps []float32 // [rows, FFN]
 	logits         []float32 // [rows, Vocab]
-	weights        []float32 // [texts, Heads, steps, keys], to be observed
+	weights        []float32 // [texts, Heads, steps, keys], for Observe
 }
 
 // pageSize is the number of tokens in a page of the cache.
 const pageSize = 64
 
-// NewBatch returns a batch of so many empty texts.
+// NewBatch returns a batch of empty texts.
 func (m *Model) NewBatch(texts int, s Settings) (*Batch, error) {
 	pages := (m.Context + pageSize - 1) / pageSize
-	cache, err := kernel.NewCache(kernel.CacheConfig{
+	cache, err := kvcache.New(kvcache.Config{
 		Layers: m.Layers, Heads: m.KVHeads, HeadSize: m.HeadSize, PageSize: pageSize, Pages: pages * texts,
 	})
 	if err != nil {
@@ -66,15 +72,15 @@ func (m *Model) NewBatch(texts int, s Settings) (*Batch, error) {
 	return b, err
 }
 
-// Len returns the number of tokens that text i has.
+// Len returns the number of tokens in text i.
 func (b *Batch) Len(i int) int { return b.texts[i].Len() }
 
-// Truncate makes the batch forget all but the first n tokens of text i.
+// Truncate removes all tokens of text i after the first n.
 func (b *Batch) Truncate(i, n int) error { return b.texts[i].Truncate(n) }
 
-// Forward reads on: tokens[i], any number of them, come next in text i. It returns for
-// every text the logits after each of these tokens, [tokens, 256]. They are valid until the next
-// call. After an error the texts are as long as they were.
+// Forward appends tokens[i] to text i, for each text; tokens[i] may be empty. It returns
+// the logits of each text after each new token, [tokens, 256]. They are valid until the
+// next call. If it returns an error, the texts are unchanged.
 func (b *Batch) Forward(tokens [][]byte) (logits [][]float32, err error) {
 	if err := b.begin(tokens); err != nil {
 		return nil, err
@@ -91,15 +97,15 @@ func (b *Batch) Forward(tokens [][]byte) (logits [][]float32, err error) {
 	return b.results, nil
 }
 
-// begin makes room for the tokens and lays them out in rows.
+// begin makes room for the tokens and fills the rows with their embeddings.
 func (b *Batch) begin(tokens [][]byte) error {
 	if len(tokens) != len(b.texts) {
-		return fmt.Errorf("tokens for %d texts, want %d", len(tokens), len(b.texts))
+		return fmt.Errorf("got tokens for %d texts, want %d", len(tokens), len(b.texts))
 	}
 	b.steps = 0
 	for i, t := range tokens {
 		if n := b.texts[i].Len() + len(t); n > b.Context {
-			return fmt.Errorf("text %d: %d tokens, the context has room for %d", i, n, b.Context)
+			return fmt.Errorf("text %d would have %d tokens, but the model's context has room for %d", i, n, b.Context)
 		}
 		b.counts[i] = len(t)
 		b.steps = max(b.steps, len(t))
@@ -115,14 +121,14 @@ func (b *Batch) begin(tokens [][]byte) error {
 			if j < len(t) {
 				copy(row, b.embed[int(t[j])*b.Width:])
 			} else {
-				clear(row) // computed in vain
+				clear(row) // padding: its results are not used
 			}
 		}
 	}
 	return nil
 }
 
-// fit makes room for the rows.
+// fit makes room for the activations of all rows.
 func (b *Batch) fit() {
 	queries, keys := b.Heads*b.HeadSize, b.KVHeads*b.HeadSize
 	for _, s := range [...]struct {
@@ -151,7 +157,7 @@ func (b *Batch) forward() error {
 	return b.apply(b.head, b.logits, b.normed)
 }
 
-// layer runs one block on all rows.
+// layer runs one layer of the decoder on all rows.
 func (b *Batch) layer(i int) error {
 	l := &b.layers[i]
 	rmsNorm(b.normed, b.x, l.attnNorm, b.Epsilon)
@@ -173,10 +179,10 @@ func (b *Batch) layer(i int) error {
 	return nil
 }
 
-// project computes queries, keys and values, and turns them by their positions.
+// project computes queries, keys and values, and applies the rotary position embedding.
 func (b *Batch) project(l *layer) error {
 	for _, p := range [...]struct {
-		linear *kernel.Linear
+		linear *linear.Linear
 		out    []float32
 	}{{l.q, b.q}, {l.k, b.k}, {l.v, b.v}} {
 		if err := b.apply(p.linear, p.out, b.normed); err != nil {
@@ -189,12 +195,12 @@ func (b *Batch) project(l *layer) error {
 	return b.rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions())
 }
 
-// heads is a view of rows of heads.
+// heads returns the view of rows that are heads side by side.
 func (b *Batch) heads(x []float32, heads int) kernel.Tensor {
 	return kernel.BLHD(x, len(b.texts), b.steps, heads, b.HeadSize)
 }
 
-// attend stores the new keys and values and attends to all that a text has.
+// attend stores the new keys and values in the cache, and attends to all keys of each text.
 func (b *Batch) attend(layer int) error {
 	if err := b.cache.Store(layer, b.heads(b.k, b.KVHeads), b.heads(b.v, b.KVHeads)); err != nil {
 		return err
@@ -202,28 +208,30 @@ func (b *Batch) attend(layer int) error {
 	k, v := b.cache.View(layer)
 	o := b.cache.Options()
 	o.Tier, o.Threads = b.Tier, b.Threads
+	shape := [4]int{len(b.texts), b.Heads, b.steps, k.Shape()[2]}
 	if b.Observe != nil {
-		o.Weights = b.newWeights(k.Shape()[2])
+		b.fitWeights(shape)
+		o.Weights = kernel.BHLD(b.weights, shape[0], shape[1], shape[2], shape[3])
 	}
 	if err := kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o); err != nil {
 		return err
 	}
 	if b.Observe != nil {
-		b.Observe(layer, o.Weights)
+		b.Observe(layer, b.weights, shape)
 	}
 	return nil
 }
 
-// newWeights makes room for the weights of all texts, given the number of keys.
-func (b *Batch) newWeights(keys int) kernel.Tensor {
-	n := len(b.texts) * b.Heads * b.steps * keys
+// fitWeights makes room for attention weights of a shape.
+func (b *Batch) fitWeights(shape [4]int) {
+	n := shape[0] * shape[1] * shape[2] * shape[3]
 	if cap(b.weights) < n {
 		b.weights = make([]float32, n)
 	}
-	return kernel.BHLD(b.weights[:n], len(b.texts), b.Heads, b.steps, keys)
+	b.weights = b.weights[:n]
 }
 
-// feedForward computes the gated network into normed.
+// feedForward computes the gated feed-forward network. It replaces its input, normed.
 func (b *Batch) feedForward(l *layer) error {
 	if err := b.apply(l.gate, b.gate, b.normed); err != nil {
 		return err
@@ -238,7 +246,7 @@ func (b *Batch) feedForward(l *layer) error {
 }
 
 // apply runs a linear layer on all rows.
-func (b *Batch) apply(l *kernel.Linear, out, x []float32) error {
+func (b *Batch) apply(l *linear.Linear, out, x []float32) error {
 	n, k := l.Shape()
-	return l.Apply(kernel.Rows(out, b.rows, n), kernel.Rows(x, b.rows, k), kernel.LinearOptions{Tier: b.Tier, Threads: b.Threads})
+	return l.Apply(linear.DenseMatrix(out, b.rows, n), linear.DenseMatrix(x, b.rows, k), linear.Options{Exec: kernel.Exec{Tier: b.Tier, Threads: b.Threads}})
 }

@@ -2,10 +2,11 @@ package gobytes
 
 import "math"
 
-// What lies between the matrix products, under the contract's rules: sums are
-// ascending chains, and every operation rounds for itself.
+// These functions follow the numeric contract of package kernel: sums are computed in
+// ascending order, and each operation is rounded to float32. So the compiler cannot fuse
+// them, and the bits are the same on every CPU.
 
-// rmsNorm writes x/√(mean(x²)+ε)·weight, row by row.
+// rmsNorm computes x/√(mean(x²)+ε)·weight for each row.
 func rmsNorm(out, x, weight []float32, epsilon float32) {
 	n := len(weight)
 	for ; len(x) > 0; x, out = x[n:], out[n:] {
@@ -13,7 +14,7 @@ func rmsNorm(out, x, weight []float32, epsilon float32) {
 		for _, v := range x[:n] {
 			sum += float32(v * v)
 		}
-		// The square root of a float32 in float64, rounded, is the float32 square root.
+		// A float64 square root, rounded to float32, is the exact float32 square root.
 		r := 1 / float32(math.Sqrt(float64(sum/float32(n)+epsilon)))
 		for i, w := range weight {
 			out[i] = float32(float32(x[i]*r) * w)

@@ -1,10 +1,13 @@
-// Package gobytes runs a small language model on attn alone: a Llama-style decoder
-// over bytes, trained on the Go standard library's sources. It comes with the
-// package; data/README.md says where it is from.
+// Package gobytes runs a small language model, computed by package kernel alone. The model
+// is a Llama-style decoder whose tokens are bytes, trained on the sources of Go's standard
+// library. The package has its weights; data/README.md says how they were made.
 //
-// Every number is computed under attn's numeric contract, so that logits are the
-// same bits on every CPU, with any number of threads, in any batch, and however
-// a text is cut into chunks.
+// [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
+// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it.
+//
+// Everything is computed under the numeric contract of package kernel. So the logits have
+// the same bits on every CPU, with any number of threads, in any batch, and in however
+// many calls a text is read.
 package gobytes
 
 import (
@@ -17,13 +20,15 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/internal/safetensors"
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/rope"
 )
 
 //go:embed data/gobytes.safetensors
 var embedded []byte
 
-// Config is the shape of a model, as its file's metadata has it.
+// A Config has the sizes and constants of a model. It is in the metadata of the model's
+// file.
 type Config struct {
 	Layers   int     `json:"layers"`
 	Width    int     `json:"width"`
@@ -37,41 +42,41 @@ type Config struct {
 	Epsilon  float32 `json:"norm_eps"`
 }
 
-// check reports a configuration that no model can have, or that is none of a model
-// over bytes.
+// check returns an error if no model of bytes can have this configuration.
 func (c *Config) check() error {
 	sizes := [...]int{c.Layers, c.Width, c.Heads, c.KVHeads, c.HeadSize, c.FFN, c.Context}
 	for _, n := range sizes {
 		if n < 1 || n > 1<<16 {
-			return fmt.Errorf("config: sizes %d, want 1 to %d", sizes, 1<<16)
+			return fmt.Errorf("config: the sizes are %d, want each from 1 to %d", sizes, 1<<16)
 		}
 	}
 	switch {
 	case c.Vocab != 256:
-		return fmt.Errorf("config: vocabulary of %d, want the 256 bytes", c.Vocab)
+		return fmt.Errorf("config: the vocabulary has %d tokens, want 256, the bytes", c.Vocab)
 	case c.Heads%c.KVHeads != 0:
-		return fmt.Errorf("config: %d heads on %d KV heads", c.Heads, c.KVHeads)
+		return fmt.Errorf("config: %d query heads cannot share %d KV heads evenly", c.Heads, c.KVHeads)
 	case c.HeadSize%2 != 0:
-		return fmt.Errorf("config: head size %d, want an even one", c.HeadSize)
+		return fmt.Errorf("config: the head size is %d, want an even number", c.HeadSize)
 	}
 	return nil
 }
 
-// Model is a loaded model. It is immutable: any number of [Batch]es may use it at once.
+// A Model is a loaded model. It is immutable, so several goroutines may use it at once,
+// each with its own [Batch].
 type Model struct {
 	Config
 	embed  []float32 // [Vocab, Width]
 	layers []layer
 	norm   []float32
-	head   *kernel.Linear // the embedding once more: its output is the logits
-	rope   *kernel.Rope
+	head   *linear.Linear // makes the logits, with the weights of the embedding
+	rope   *rope.Rope
 }
 
-// A layer is a block of the decoder: attention, then a gated feed-forward network.
+// A layer of the decoder is attention followed by a gated feed-forward network.
 type layer struct {
 	attnNorm, ffnNorm []float32
-	q, k, v, o        *kernel.Linear
-	gate, up, down    *kernel.Linear
+	q, k, v, o        *linear.Linear
+	gate, up, down    *linear.Linear
 }
 
 // Default loads the model that comes with the package.
@@ -79,8 +84,9 @@ func Default() (*Model, error) {
 	return Load(bytes.NewReader(embedded), int64(len(embedded)))
 }
 
-// Load reads a model from a safetensors file of so many bytes, with weights of f16
-// or f32 and the [Config] as JSON in the metadata. A damaged or lying file gets an error.
+// Load reads a model from a safetensors file of the given size in bytes. The weights are
+// f16 or f32, and the metadata has the [Config] as JSON. Load returns an error if the file
+// is damaged or does not hold such a model.
 func Load(r io.ReaderAt, size int64) (*Model, error) {
 	f, err := safetensors.New(r, size)
 	if err != nil {
@@ -96,6 +102,7 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	return m, m.load(weights.NewLoader(f))
 }
 
+// load reads the weights.
 func (m *Model) load(l *weights.Loader) error {
 	queries, keys := m.Heads*m.HeadSize, m.KVHeads*m.HeadSize
 	m.embed = l.Floats("embed.weight", m.Vocab, m.Width)
@@ -115,7 +122,7 @@ func (m *Model) load(l *weights.Loader) error {
 			down:     l.Linear(at("w2"), "", m.Width, m.FFN),
 		})
 	}
-	rope, err := kernel.NewRope(kernel.RopeConfig{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
+	rope, err := rope.New(rope.Config{Dims: m.HeadSize, Base: m.Theta, Positions: m.Context})
 	m.rope = rope
 	return errors.Join(l.Err(), err)
 }

@@ -45,7 +45,7 @@ func reference(t testing.TB) (tokens []byte, logits []float32) {
 	return tokens, logits
 }
 
-// eachTier runs f for every tier that this CPU has and logs the others.
+// eachTier runs f on every tier that this CPU can run, and logs the other tiers.
 func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
 	for _, tier := range kernel.Tiers() {
 		if !tier.Runs {
@@ -87,7 +87,7 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 	}
 }
 
-// length is how much of the reference the slower comparisons read.
+// length returns how many tokens of the reference the slower tests read.
 func length(tokens []byte) int {
 	if testing.Short() {
 		return 40
@@ -95,8 +95,8 @@ func length(tokens []byte) int {
 	return len(tokens)
 }
 
-// TestLogits compares with PyTorch's logits on a text of 512 bytes. Both round in
-// float32, in another order; the logits reach 20.
+// TestLogits compares with PyTorch's logits on a text of 512 bytes. Both compute in
+// float32, but in another order, and so round differently. The logits are up to 20.
 func TestLogits(t *testing.T) {
 	m := model(t)
 	tokens, want := reference(t)
@@ -114,7 +114,8 @@ func TestLogits(t *testing.T) {
 	})
 }
 
-// TestSameBits: tiers, threads, chunks and batches do not change a bit.
+// TestSameBits: the bits do not depend on the tier, the threads, the calls that a text is
+// cut into, or the batch.
 func TestSameBits(t *testing.T) {
 	m := model(t)
 	tokens, _ := reference(t)
@@ -126,7 +127,7 @@ func TestSameBits(t *testing.T) {
 			sameBits(t, fmt.Sprint("threads ", threads), forward(t, batch(t, m, 1, s), tokens), want)
 			for _, chunk := range []int{1, 7, 64} {
 				if chunk == 1 && tier == "generic" && threads == 2 {
-					continue // slow, and no other code than the others'
+					continue // slow, and the other cases cover its code
 				}
 				b := batch(t, m, 1, s)
 				var got []float32
@@ -140,8 +141,8 @@ func TestSameBits(t *testing.T) {
 	})
 }
 
-// checkBatch reads prefixes of different lengths side by side, and goes on with a
-// token each.
+// checkBatch reads prefixes of different lengths side by side, then one more token of
+// each.
 func checkBatch(t *testing.T, m *Model, s Settings, tokens []byte, want []float32) {
 	t.Helper()
 	const texts = 8
@@ -163,9 +164,8 @@ func checkBatch(t *testing.T, m *Model, s Settings, tokens []byte, want []float3
 	}
 }
 
-// TestGreedy continues four prompts as PyTorch does, byte by byte. The smallest gap
-// between the two best logits on the way is 0.004, so that rounding cannot
-// change a byte.
+// TestGreedy continues four prompts with the same bytes as PyTorch. The two largest logits
+// always differ by 0.004 or more, so rounding cannot change a byte.
 func TestGreedy(t *testing.T) {
 	var cases []struct{ Prompt, Appended string }
 	if err := json.Unmarshal(greedyJSON, &cases); err != nil {
@@ -195,7 +195,7 @@ func TestGreedy(t *testing.T) {
 	})
 }
 
-// latin1 returns the bytes that a text stands for, one character each.
+// latin1 returns a byte for each character of a text in Latin-1.
 func latin1(s string) []byte {
 	var b []byte
 	for _, r := range s {
@@ -234,8 +234,8 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-// TestObserve: weights are handed out layer by layer, of the tokens of a call over all that
-// a text has by then; that changes no bit of the logits.
+// TestObserve: Observe gets the weights of each layer in turn, of the new tokens over all
+// tokens of a text. It does not change a bit of the logits.
 func TestObserve(t *testing.T) {
 	m := model(t)
 	tokens, _ := reference(t)
@@ -244,13 +244,13 @@ func TestObserve(t *testing.T) {
 		next := [][]byte{tokens[from:min(from+6, 11)], tokens[from : from+2]}
 		starts := [2]int{observed.Len(0), observed.Len(1)}
 		layers := 0
-		observed.Observe = func(layer int, weights kernel.Tensor) {
-			if want := [4]int{2, m.Heads, len(next[0]), starts[0] + len(next[0])}; layer != layers || weights.Shape() != want {
-				t.Errorf("layer %d: weights %v, want layer %d and %v", layer, weights.Shape(), layers, want)
+		observed.Observe = func(layer int, weights []float32, shape [4]int) {
+			if want := [4]int{2, m.Heads, len(next[0]), starts[0] + len(next[0])}; layer != layers || shape != want {
+				t.Errorf("layer %d: weights of shape %v, want layer %d and shape %v", layer, shape, layers, want)
 			}
 			layers++
 			for text, n := range next {
-				checkWeights(t, weights, text, starts[text], len(n))
+				checkWeights(t, weights, shape, text, starts[text], len(n))
 			}
 		}
 		sameBits(t, "observed", forward(t, observed, next...), forward(t, plain, next...))
@@ -260,20 +260,20 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// checkWeights: the weights of a text's new tokens, of which the first is number start,
-// are those of a causal softmax. Rows beyond them are zeros.
-func checkWeights(t *testing.T, weights kernel.Tensor, text, start, tokens int) {
+// checkWeights checks the weights of the new tokens of a text, which begin at position
+// start: they are 0 for later tokens and sum up to 1. Padding rows are zeros.
+func checkWeights(t *testing.T, weights []float32, shape [4]int, text, start, tokens int) {
 	t.Helper()
-	shape := weights.Shape()
 	for h := range shape[1] {
 		for l := range shape[2] {
 			sum, want := 0.0, 1.0
 			if l >= tokens {
 				want = 0
 			}
-			for j, w := range weights.Row(text, h, l) {
+			row := weights[((text*shape[1]+h)*shape[2]+l)*shape[3]:][:shape[3]]
+			for j, w := range row {
 				if sum += float64(w); w < 0 || w > 0 && j > start+l {
-					t.Fatalf("text %d, head %d: token %d looks at %d with %v", text, h, start+l, j, w)
+					t.Fatalf("text %d, head %d: token %d attends to token %d with weight %v", text, h, start+l, j, w)
 				}
 			}
 			if math.Abs(sum-want) > 1e-5 {
@@ -297,7 +297,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBadFiles: a damaged file gets an error, wherever the damage is.
+// TestBadFiles: loading a damaged file returns an error, wherever the damage is.
 func TestBadFiles(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
 		"empty":         func(b []byte) []byte { return nil },

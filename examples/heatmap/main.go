@@ -1,6 +1,7 @@
-// Command heatmap draws what the attention of a small language model looks at, head
-// by head: in each map a row is a byte of the text that asks, a column one that it may
-// look at, itself and those before it, and the colour says how much it does.
+// Command heatmap draws the attention weights of a small language model, gobytes, that
+// reads a text: a heat map for each head of one layer. A row is a query, the byte that the
+// model has just read. A column is a key, a byte that this query attends to. The colour is
+// the weight. The mask is causal: a query attends to itself and to earlier bytes only.
 //
 //	go run ./examples/heatmap -text 'func main() {' -layer 1
 package main
@@ -16,38 +17,43 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/examples/internal/heat"
+	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/program"
-	"github.com/attn-go/attn/kernel"
 )
 
 func main() {
 	program.Exit("heatmap", run(os.Args[1:], os.Stderr))
 }
 
-// maxText is the longest text, in bytes, whose labels can still be read.
+// maxText is the length in bytes of the longest text whose labels are still readable.
 const maxText = 96
 
-// config is what the command line asks for.
+// config is a parsed command line.
 type config struct {
 	text     string
 	layer    int
-	heads    []int // none means all
-	svg, png string
+	heads    []int // nil: all
+	pictures program.Pictures
 	settings gobytes.Settings
 }
 
+// parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("heatmap", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "usage: heatmap [flags]\n\n"+
+			"Lets the language model gobytes read a text and draws the attention weights of one layer,\n"+
+			"a heat map for each head. Rows are queries, columns are keys; both are bytes of the text.\n\n")
+		fs.PrintDefaults()
+	}
 	fs.StringVar(&c.text, "text", "func main() {\n\tfmt.Println(x)\n}", "text to read, at most "+strconv.Itoa(maxText)+" bytes")
-	fs.IntVar(&c.layer, "layer", 1, "layer to look at, from 0")
-	fs.Func("heads", "heads to draw, from 0, such as 0,3 (default all)", c.parseHeads)
-	fs.StringVar(&c.svg, "svg", "heatmap.svg", "`file` for the picture as SVG; none if empty")
-	fs.StringVar(&c.png, "png", "heatmap.png", "`file` for the picture as PNG; none if empty")
-	fs.StringVar(&c.settings.Tier, "tier", "", "implementation, like generic or avx2 (default the best here)")
-	fs.IntVar(&c.settings.Threads, "threads", 1, "threads; 0 means all")
+	fs.IntVar(&c.layer, "layer", 1, "`number` of the layer, from 0")
+	fs.Func("heads", "`numbers` of the heads, from 0, such as 0,3 (default all heads)", c.parseHeads)
+	c.pictures.Flags(fs, "heatmap")
+	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -57,31 +63,33 @@ func parse(args []string, help io.Writer) (*config, error) {
 	case err != nil:
 		return nil, program.Usage(err)
 	case fs.NArg() > 0:
-		return nil, program.Usage(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+		return nil, program.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
 	case c.text == "" || len(c.text) > maxText:
-		return nil, program.Usage(fmt.Errorf("-text: %d bytes, want 1 to %d", len(c.text), maxText))
+		return nil, program.Usage(fmt.Errorf("-text has %d bytes, want 1 to %d", len(c.text), maxText))
 	case c.settings.Threads < 0:
-		return nil, program.Usage(errors.New("-threads: want 0 or more"))
+		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
 	return c, nil
 }
 
+// parseHeads parses the argument of -heads.
 func (c *config) parseHeads(list string) error {
 	c.heads = nil
 	for _, s := range strings.Split(list, ",") {
 		h, err := strconv.Atoi(s)
 		if err != nil {
-			return errors.New("want numbers with commas between them")
+			return errors.New("want numbers separated by commas, such as 0,3")
 		}
 		c.heads = append(c.heads, h)
 	}
 	return nil
 }
 
-// choose checks layer and heads, which are the model's to say.
+// choose checks that the model has the layer and the heads, and fills in all heads if
+// the command line names none.
 func (c *config) choose(m *gobytes.Model) error {
 	if c.layer < 0 || c.layer >= m.Layers {
-		return program.Usage(fmt.Errorf("-layer: %d, the model has 0 to %d", c.layer, m.Layers-1))
+		return program.Usage(fmt.Errorf("-layer is %d, but the model has layers 0 to %d", c.layer, m.Layers-1))
 	}
 	if c.heads == nil {
 		for h := range m.Heads {
@@ -89,16 +97,19 @@ func (c *config) choose(m *gobytes.Model) error {
 		}
 	}
 	for i, h := range c.heads {
-		if h < 0 || h >= m.Heads || slices.Contains(c.heads[:i], h) {
-			return program.Usage(fmt.Errorf("-heads: %d, want each once, of 0 to %d", h, m.Heads-1))
+		if h < 0 || h >= m.Heads {
+			return program.Usage(fmt.Errorf("-heads names head %d, but the model has heads 0 to %d", h, m.Heads-1))
+		}
+		if slices.Contains(c.heads[:i], h) {
+			return program.Usage(fmt.Errorf("-heads names head %d twice", h))
 		}
 	}
 	return nil
 }
 
-// run is the command.
-func run(args []string, help io.Writer) error {
-	c, err := parse(args, help)
+// run runs the command. It writes help and the names of the files to report.
+func run(args []string, report io.Writer) error {
+	c, err := parse(args, report)
 	if err != nil {
 		return err
 	}
@@ -113,15 +124,7 @@ func run(args []string, help io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{c.svg, c.png} {
-		if name == "" {
-			continue
-		}
-		if err := f.WriteFile(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.pictures.Write(f, report)
 }
 
 // figure lets the model read the text and returns a map for each head.
@@ -130,25 +133,33 @@ func (c *config) figure(m *gobytes.Model) (*heat.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &heat.Figure{Across: "looked at", Down: "looking"}
-	b.Observe = func(layer int, weights kernel.Tensor) {
+	f := &heat.Figure{
+		Title:     fmt.Sprintf("Attention weights of gobytes, layer %d, reading %q", c.layer, c.text),
+		QueryAxis: "query (byte)", KeyAxis: "key (byte)",
+	}
+	var failed error
+	b.Observe = func(layer int, weights []float32, shape [4]int) {
 		if layer == c.layer {
-			for _, h := range c.heads {
-				f.Maps = append(f.Maps, c.head(h, weights))
-			}
+			f.Maps, failed = c.maps(slices.Clone(weights), shape) // they are valid for this call only
 		}
 	}
 	_, err = b.Forward([][]byte{[]byte(c.text)})
-	return f, err
+	return f, errors.Join(err, failed)
 }
 
-// head returns the map of a head.
-func (c *config) head(h int, weights kernel.Tensor) heat.Map {
-	m := heat.Map{Title: fmt.Sprintf("layer %d, head %d", c.layer, h)}
-	for i := range len(c.text) {
-		m.Columns = append(m.Columns, heat.Label(rune(c.text[i])))
-		m.Weights = append(m.Weights, weights.Row(0, h, i)...)
+// maps returns the map of each head, given the weights of the layer.
+func (c *config) maps(weights []float32, shape [4]int) ([]heat.Map, error) {
+	var maps []heat.Map
+	labels := heat.ByteLabels([]byte(c.text))
+	for _, h := range c.heads {
+		w, err := heat.HeadWeights(weights, shape, 0, h)
+		if err != nil {
+			return nil, err
+		}
+		maps = append(maps, heat.Map{
+			Title: fmt.Sprint("head ", h), Queries: labels, Keys: labels, Weights: w,
+			Visible: func(query, key int) bool { return key <= query }, // the causal mask
+		})
 	}
-	m.Rows = m.Columns
-	return m
+	return maps, nil
 }

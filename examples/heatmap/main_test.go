@@ -15,22 +15,27 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
+// TestRun: the files hold the chosen heads, name the model and the text, and are reported.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	svg, png := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.png")
-	if err := run([]string{"-text", "x := 1\n", "-layer", "2", "-heads", "5,0", "-svg", svg, "-png", png}, new(bytes.Buffer)); err != nil {
+	var report bytes.Buffer
+	if err := run([]string{"-text", "x := 1\n", "-layer", "2", "-heads", "5,0", "-svg", svg, "-png", png}, &report); err != nil {
 		t.Fatal(err)
+	}
+	if got, want := report.String(), "wrote "+png+", "+svg+"\n"; got != want {
+		t.Errorf("report: %q, want %q", got, want)
 	}
 	text, err := os.ReadFile(svg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">layer 2, head 5<", ">layer 2, head 0<", `>\n<`} {
+	for _, want := range []string{">head 5<", ">head 0<", `>\n<`, "gobytes", "layer 2", `x := 1\n`, ">query (byte)<", ">key (byte)<", ">hidden<"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in the SVG", want)
 		}
 	}
-	if strings.Contains(string(text), "head 1<") {
+	if strings.Contains(string(text), ">head 1<") {
 		t.Error("head 1 is in the SVG")
 	}
 	if data, err := os.ReadFile(png); err != nil || !bytes.HasPrefix(data, []byte("\x89PNG")) {
@@ -38,7 +43,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestFigure: the maps are the weights of the chosen layer, on every tier the same.
+// TestFigure: the maps are the weights of the chosen layer, with the same bits on every tier.
 func TestFigure(t *testing.T) {
 	m, err := gobytes.Default()
 	if err != nil {
@@ -74,6 +79,27 @@ func TestFigure(t *testing.T) {
 	}
 }
 
+// TestLayers: each layer has other weights. They are still there after the next layers.
+func TestLayers(t *testing.T) {
+	m, err := gobytes.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layers [][]float32
+	for layer := range m.Layers {
+		f, err := (&config{text: "func main() {", layer: layer, heads: []int{0}}).figure(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, other := range layers {
+			if slices.Equal(f.Maps[0].Weights, other) {
+				t.Errorf("layers %d and %d have the same weights", i, layer)
+			}
+		}
+		layers = append(layers, f.Maps[0].Weights)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	none := func(args ...string) error {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer))
@@ -88,7 +114,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, args := range [][]string{{"-tier", "none"}, {"-png", "x.jpg"}} {
 		if err := none(args...); err == nil || errors.As(err, new(program.UsageError)) {
-			t.Errorf("%q: %v, want an error that is none of usage", args, err)
+			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}
 	if err := none("-h"); !errors.Is(err, flag.ErrHelp) {

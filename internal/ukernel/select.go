@@ -44,16 +44,24 @@ func choose() (*Tier, *Unavailable) {
 }
 
 func named(name, source string) (*Tier, *Unavailable) {
-	names := make([]string, len(Tiers))
 	for i := range Tiers {
 		t := &Tiers[i]
-		if t.Name == name {
-			if lacks := t.Lacks(); lacks != "" {
-				return nil, &Unavailable{name, source, "cannot run: " + lacks}
-			}
-			return t, nil
+		if t.Name != name {
+			continue
 		}
-		names[i] = t.Name
+		if lacks := t.Lacks(); lacks != "" {
+			return nil, &Unavailable{name, source, "cannot run: " + lacks}
+		}
+		return t, nil
 	}
-	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names, ", "))}
+	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names(), ", "))}
+}
+
+// names returns the names of all tiers.
+func names() []string {
+	n := make([]string, len(Tiers))
+	for i := range Tiers {
+		n[i] = Tiers[i].Name
+	}
+	return n
 }

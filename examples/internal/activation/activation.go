@@ -1,15 +1,16 @@
-// Package activation has the functions between the matrix products of models, under
-// the numeric contract's rules: every operation rounds for itself, and the
-// exponential is kernel's, so that the bits are the same on every CPU.
+// Package activation has the activation functions of the example models. They follow the
+// numeric contract of package kernel: each operation is rounded to float32, and the
+// exponential is [kernel.Exp2Slice]. So the bits are the same on every CPU.
 package activation
 
 import (
 	"math"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
-// Sigmoid replaces every x by 1/(1+e^-x). scratch has room for as many numbers.
+// Sigmoid replaces each number x by 1/(1+e^-x). It overwrites scratch, which must be at
+// least as long as x.
 func Sigmoid(x, scratch []float32) error {
 	e, err := decay(x, scratch)
 	if err != nil {
@@ -21,8 +22,8 @@ func Sigmoid(x, scratch []float32) error {
 	return nil
 }
 
-// SiLU replaces every number of gate by gate·sigmoid(gate)·up. scratch has room for
-// as many numbers.
+// SiLU replaces each number of gate by gate·sigmoid(gate)·up. It overwrites scratch, which
+// must be at least as long as gate.
 func SiLU(gate, up, scratch []float32) error {
 	e, err := decay(gate, scratch)
 	if err != nil {
@@ -34,8 +35,10 @@ func SiLU(gate, up, scratch []float32) error {
 	return nil
 }
 
-// sigmoidTimes returns y·sigmoid(x), where e is e^-|x|: sigmoid(x) is 1/(1+e^-x), and
-// e^x/(1+e^x) for x < 0. So the exponential's argument is never positive.
+// sigmoidTimes returns y·sigmoid(x), given e = e^-|x|. It cannot overflow:
+//
+//	sigmoid(x) = 1/(1+e^-x) = 1/(1+e)    for x >= 0
+//	sigmoid(x) = e^x/(1+e^x) = e/(1+e)   for x < 0
 func sigmoidTimes(y, x, e float32) float32 {
 	if x < 0 {
 		y = float32(y * e)
@@ -49,5 +52,5 @@ func decay(x, scratch []float32) ([]float32, error) {
 	for i, x := range x {
 		e[i] = float32(-float32(math.Abs(float64(x))) * math.Log2E)
 	}
-	return e, kernel.Exp2Slice(e, e)
+	return e, numeric.Exp2Slice(e, e)
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// points go through both signs, the steep middle and the ends where an exponential
-// underflows or would overflow.
+// points returns numbers of both signs: some where the sigmoid is steep, and some for which
+// an exponential underflows or would overflow.
 func points() []float32 {
 	x := []float32{0, float32(math.Copysign(0, -1)), 1e-40, -1e-40, 87, -87, 89, -89, 200, -200, math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1))}
 	for i := -400; i <= 400; i++ {
@@ -17,8 +17,9 @@ func points() []float32 {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// near accepts some units in the last place, more with |x|, as rounding x·log2 e is an
-// error of the exponent, and 0 for what has an exponential below the normal numbers.
+// near tells whether got is within some units in the last place of want. There are more
+// units for a larger |x|, as the rounding error of x·log2(e) grows with it. If want is below
+// the normal float32 numbers, got may be 0.
 func near(x, got float32, want float64) bool {
 	units := 4 + min(128, math.Abs(float64(x)))
 	return math.Abs(float64(got)-want) <= units*(0x1p-23*math.Abs(want)+0x1p-125)

@@ -1,4 +1,4 @@
-// Package weights reads the weights of models from safetensors files.
+// Package weights reads the weights of the example models from safetensors files.
 package weights
 
 import (
@@ -7,34 +7,39 @@ import (
 
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
-// A Loader reads tensors of f32 or f16, of shapes that the model knows. It keeps the
-// first error, for Err; after it everything is nil.
+// A Loader reads tensors of type f32 or f16 whose shapes are known. After the first error
+// its methods return nil; Err returns the error.
 type Loader struct {
 	file *safetensors.File
 	err  error
 }
 
-// NewLoader returns a loader that reads from file.
+// NewLoader returns a loader for a file.
 func NewLoader(file *safetensors.File) *Loader { return &Loader{file: file} }
 
-// Err returns the first error.
+// Err returns the first error of any method.
 func (l *Loader) Err() error { return l.err }
 
-// check tells whether a tensor has this shape, and returns its type.
+// check returns the type of a tensor. ok is false if the tensor has another shape than
+// this, or after an error.
 func (l *Loader) check(name string, shape []int) (dtype string, ok bool) {
 	if l.err != nil {
 		return "", false
 	}
-	info, _ := l.file.Info(name)
-	if !slices.Equal(info.Shape, shape) || info.DType != "F16" && info.DType != "F32" {
-		l.err = fmt.Errorf("tensor %q: shape %d of %q, want %d of F16 or F32", name, info.Shape, info.DType, shape)
+	info, ok := l.file.Info(name)
+	switch {
+	case !ok:
+		l.err = fmt.Errorf("there is no tensor %q", name)
+	case !slices.Equal(info.Shape, shape) || info.DType != "F16" && info.DType != "F32":
+		l.err = fmt.Errorf("tensor %q has shape %d and type %q, want shape %d and type F16 or F32", name, info.Shape, info.DType, shape)
 	}
 	return info.DType, l.err == nil
 }
 
-// Floats returns a tensor; one of f16 is widened.
+// Floats returns the elements of a tensor as float32.
 func (l *Loader) Floats(name string, shape ...int) []float32 {
 	dtype, ok := l.check(name, shape)
 	if !ok {
@@ -53,7 +58,7 @@ func (l *Loader) Floats(name string, shape ...int) []float32 {
 	return x
 }
 
-// halves returns a tensor of f16.
+// halves returns the elements of a tensor of type f16.
 func (l *Loader) halves(name string) []kernel.F16 {
 	bits, err := l.file.Uint16(name)
 	l.err = err
@@ -64,9 +69,9 @@ func (l *Loader) halves(name string) []kernel.F16 {
 	return x
 }
 
-// Linear packs weights, [outputs, inputs], in the type that they have, and a bias,
-// which is none if its name is "".
-func (l *Loader) Linear(weight, bias string, outputs, inputs int) *kernel.Linear {
+// Linear returns the linear layer with the given weight and bias tensors. The weights,
+// [outputs, inputs], keep their type. If bias is "", there is no bias.
+func (l *Loader) Linear(weight, bias string, outputs, inputs int) *linear.Linear {
 	dtype, _ := l.check(weight, []int{outputs, inputs})
 	var b []float32
 	if bias != "" {
@@ -75,16 +80,16 @@ func (l *Loader) Linear(weight, bias string, outputs, inputs int) *kernel.Linear
 	if l.err != nil {
 		return nil
 	}
-	var w kernel.Matrix
+	var w linear.Matrix
 	if dtype == "F16" {
-		w = kernel.Rows(l.halves(weight), outputs, inputs)
+		w = linear.DenseMatrix(l.halves(weight), outputs, inputs)
 	} else {
-		w = kernel.Rows(l.Floats(weight, outputs, inputs), outputs, inputs)
+		w = linear.DenseMatrix(l.Floats(weight, outputs, inputs), outputs, inputs)
 	}
 	if l.err != nil {
 		return nil
 	}
-	layer, err := kernel.NewLinear(w, b)
+	layer, err := linear.New(w, b)
 	l.err = err
 	return layer
 }

@@ -1,0 +1,126 @@
+// Package layering tests that packages import what ARCHITECTURE.md allows.
+package layering
+
+import (
+	"bufio"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/attn-go/attn/"
+)
+
+// TestImports: the packages of the root module import exactly the packages that the
+// table in ARCHITECTURE.md lists, and each one imports only packages in rows below its
+// own.
+func TestImports(t *testing.T) {
+	rows, allowed := table(t)
+	actual := imports(t)
+	for pkg, got := range actual {
+		want, ok := allowed[pkg]
+		if !ok {
+			t.Errorf("package %s is not in the table of ARCHITECTURE.md", pkg)
+			continue
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("package %s imports %v, ARCHITECTURE.md says %v", pkg, got, want)
+		}
+		for _, below := range got {
+			if slices.Index(rows, below) <= slices.Index(rows, pkg) {
+				t.Errorf("package %s imports %s, which is not below it", pkg, below)
+			}
+		}
+	}
+	for pkg := range allowed {
+		if _, ok := actual[pkg]; !ok {
+			t.Errorf("ARCHITECTURE.md lists package %s, which does not exist", pkg)
+		}
+	}
+}
+
+// table returns the packages of the table in its order, and what each one imports.
+func table(t *testing.T) (rows []string, allowed map[string][]string) {
+	f, err := os.Open(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	quoted := regexp.MustCompile("`([^`]*)`")
+	allowed = map[string][]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		cells := strings.Split(lines.Text(), "|")
+		if len(cells) != 5 || !strings.HasPrefix(cells[1], " `") {
+			continue
+		}
+		pkg := quoted.FindStringSubmatch(cells[1])[1]
+		list := []string{}
+		for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
+			list = append(list, m[1])
+		}
+		slices.Sort(list)
+		rows, allowed[pkg] = append(rows, pkg), list
+	}
+	if len(rows) == 0 {
+		t.Fatal("ARCHITECTURE.md has no table of packages")
+	}
+	return rows, allowed
+}
+
+// imports returns what the packages of the root module import of each other, their
+// tests aside.
+func imports(t *testing.T) map[string][]string {
+	all := map[string][]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root || strings.HasPrefix(d.Name(), ".") && path != root {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(rel)
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		list := all[pkg]
+		for _, i := range f.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			if ours, ok := strings.CutPrefix(name, module); ok && !slices.Contains(list, ours) {
+				list = append(list, ours)
+			}
+		}
+		slices.Sort(list)
+		if list == nil {
+			list = []string{}
+		}
+		all[pkg] = list
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
