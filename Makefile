@@ -54,7 +54,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 
 race: ## the short tests under the race detector (needs a C compiler), but those of single micro-kernels
 	CGO_ENABLED=1 go test -C kernel -race -short -skip 'Micro|Guard$$|FewNarrowAll' $(TESTFLAGS)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel
 
 standalone: ## the root module's tests as a program that embeds it sees it, without go.work
 	GOWORK=off go test $(TESTFLAGS) ./...

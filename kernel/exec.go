@@ -26,6 +26,7 @@ type Exec struct {
 	// of the pool. It must call task(i) once for every i from 0 to n-1, concurrently or
 	// not, and return when all calls have returned. n is at most Threads. The same task
 	// is passed every time, so a ParallelFor that does not allocate keeps the call free
-	// of allocations.
+	// of allocations. If it panics, the call panics with the same value, after all
+	// goroutines have left it.
 	ParallelFor func(n int, task func(i int))
 }

@@ -55,8 +55,12 @@ type Options struct {
 	Dropout Dropout
 
 	// Score, if not nil, is called with every tile of scores, see [ScoreTile]. It makes
-	// the call slower. It is called from several goroutines at once and must neither
-	// panic nor end them (runtime.Goexit).
+	// the call slower. It is called from several goroutines at once.
+	//
+	// If it panics, the call panics after all goroutines have left it: with the same value
+	// if the panic was on the calling goroutine, with a [*TaskPanic] if it was on another.
+	// If it ends its goroutine (runtime.Goexit, as testing.T.FailNow does), the call ends
+	// the calling one. out then holds anything.
 	Score func(*ScoreTile)
 
 	// LSE, if not the zero Tensor, receives the natural logarithm of the sum of the

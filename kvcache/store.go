@@ -110,8 +110,9 @@ func (b *Batch) Append(k, v kernel.Tensor) error {
 // storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s.
 func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, src *view.Tensor, b int) error {
 	size := s.cache.pageSize
+	// The first of the new tokens may have been dropped before it was stored.
 	first := s.length - s.start - s.fresh
-	for l := 0; l < s.fresh; {
+	for l := max(0, -first); l < s.fresh; {
 		page, row := int(s.pages[(first+l)/size]), (first+l)%size
 		n := min(size-row, s.fresh-l)
 		if dst.DType() == view.Int8 {

@@ -54,19 +54,19 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 	}
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k := t.scratch.keys.getSkinny(j.tier, &j.K, t.head, part.Lo-t.phase, min(part.Len(), most))
+		k, stride, n, next, _ := t.scratch.keys.getSkinny(j.tier, &j.K, t.head, part.Lo-t.phase, min(part.Len(), most))
 		if size != d {
-			pad(t.scratch.paddedKeys, k.rows, k.stride, k.n, d)
-			k.rows, k.next, k.stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size
+			pad(t.scratch.paddedKeys, k, stride, n, d)
+			k, next, stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size
 		}
 		if t.n < lanes {
-			clear(s[:k.n*lanes])
+			clear(s[:n*lanes])
 		}
-		j.tier.Functions.Additive(s, lanes, t.q, size, k.rows, k.stride, t.n, k.n, j.additive, k.next)
+		j.tier.Functions.Additive(s, lanes, t.q, size, k, stride, t.n, n, j.additive, next)
 		if top != nil {
-			t.kern.MaskSpan(s, lanes, 0, k.n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
+			t.kern.MaskSpan(s, lanes, 0, n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
 		}
-		part.Lo += k.n
+		part.Lo += n
 	}
 }
 

@@ -28,6 +28,7 @@ func newJob() *Job {
 	j := new(Job)
 	j.ring.init()
 	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
+	j.workers.OnStop = j.ring.stop
 	return j
 }
 
@@ -35,7 +36,8 @@ func newJob() *Job {
 func New() *Job { return jobs.Get() }
 
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
-// parallel-for.
+// parallel-for. If the caller's ScoreMod or parallel-for panics or ends its goroutine, so
+// does Run, after all goroutines have left the call. The job must be dropped then.
 func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.derive()

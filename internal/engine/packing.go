@@ -1,25 +1,30 @@
 package engine
 
-import "github.com/attn-go/attn/internal/view"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/view"
+)
 
 // pack fills in the tile's packed panel.
 func (t *tile) pack() {
 	t.packed = true
-	d := t.job.d()
-	off := t.offsets(&t.job.Q)
-	rows := t.job.Q.F32()
-	if q := &t.job.Q; q.DType() != view.Float32 {
+	j, q := t.job, &t.job.Q
+	d := j.d()
+	off := t.offsets(q)
+	rows := q.F32()
+	if q.DType() != view.Float32 {
 		rows = t.scratch.rows
 		for lane, at := range off[:t.n] {
-			widenHalves(t.job.tier, rows[lane*d:], q, at, 1, d)
+			widenHalves(j.tier, rows[lane*d:], q, at, 1, d)
 		}
 		off = t.rowOffsets(d)
 	}
-	if t.job.additive != nil {
+	if j.additive != nil {
 		t.packRows(rows, off)
 		return
 	}
-	t.kern.Pack(t.q, t.kern.Lanes, rows, off, t.n, d, t.job.scale)
+	t.kern.Pack(t.q, len(off), rows, off, t.n, d, j.scale)
 }
 
 // unpack writes the tile's rows to Out and returns the set of those that hold a NaN.
@@ -39,9 +44,10 @@ func (t *tile) unpack() (nan uint64) {
 // unpackTo divides the output by sum and writes it to the rows of dst that start at
 // off. It returns the set of those that hold a NaN.
 func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
-	dv := t.job.dv()
+	j := t.job
+	dv := j.dv()
 	if t.skinny {
-		return t.job.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, sum)
+		return j.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, sum)
 	}
 	return t.kern.Unpack(dst, off, t.o, t.kern.Lanes, t.n, dv, sum)
 }
@@ -51,21 +57,30 @@ func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
 func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 
 // offsetsAt is offsets for the parts of the rows from element e on.
+//
+// The starts of a ragged tensor are the caller's memory. If they change during the call,
+// against the rules, assembly must not follow them out of the slice: offsetsAt panics
+// instead, as indexing does.
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
-	group := t.job.group
-	at, g := x.Index(t.head.batch, t.head.head*group+t.groupHead, t.query)+e, t.groupHead
+	group, g, n := t.job.group, t.groupHead, t.n
+	at := x.Index(t.head.batch, t.head.head*group+g, t.query) + e
 	nextHead := x.Stride(1)
 	nextQuery := x.Stride(2) - group*nextHead
 	off := t.scratch.off[:t.kern.Lanes]
 	off[0] = at
-	for lane := 1; lane < t.n; lane++ {
+	least, most := at, at
+	for lane := 1; lane < n; lane++ {
 		at += nextHead
 		if g++; g == group {
 			at, g = at+nextQuery, 0
 		}
 		off[lane] = at
+		least, most = min(least, at), max(most, at)
 	}
-	for lane := t.n; lane < len(off); lane++ {
+	if least < e || most-e > x.Len()-x.Dim(3) {
+		panic(fmt.Sprintf("attn: a row at %d to %d in a slice of %d elements: the starts of a tensor have changed during the call", least-e, most-e+x.Dim(3), x.Len()))
+	}
+	for lane := n; lane < len(off); lane++ {
 		off[lane] = at
 	}
 	return off

@@ -19,6 +19,7 @@ type ring struct {
 	mu      sync.Mutex
 	moved   sync.Cond // next has been raised
 	waiters atomic.Int64
+	stopped atomic.Bool // a task has failed: nobody may wait any more
 }
 
 // A ringSlot holds one block at a time, of those whose numbers are equal modulo the
@@ -59,21 +60,34 @@ func (r *ring) slot(block int) *ringSlot { return &r.slots[block%len(r.slots)] }
 // nextReady tells whether the block to be merged next is computed.
 func (r *ring) nextReady() bool { return r.slot(int(r.next.Load())).ready.Load() }
 
-// waitFree returns when block i may have its slot.
-func (r *ring) waitFree(i int) {
+// stop wakes all that wait, for a call of which a task has failed.
+func (r *ring) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped.Store(true)
+	r.moved.Broadcast()
+}
+
+// waitFree returns when block i may have its slot: true, or false if the call has been
+// stopped.
+func (r *ring) waitFree(i int) bool {
 	for range yields {
 		if r.isFree(i) {
-			return
+			return true
 		}
 		runtime.Gosched()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiters.Add(1)
+	defer r.waiters.Add(-1)
 	for !r.isFree(i) {
+		if r.stopped.Load() {
+			return false
+		}
 		r.moved.Wait()
 	}
-	r.waiters.Add(-1)
+	return true
 }
 
 // isFree tells whether the previous block of the same slot has been merged.

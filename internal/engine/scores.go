@@ -13,9 +13,9 @@ func (t *tile) prepare() {
 		t.pack()
 	}
 	copy(t.blockTop(), negInfs[:])
-	b := &t.block
-	if b.keys.Len() < ukernel.SkinnyKeys && t.job.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys {
-		b.plain = t.job.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, b.keys.Len())
+	j, b := t.job, &t.block
+	if b.keys.Len() < ukernel.SkinnyKeys && j.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys {
+		b.plain = j.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, b.keys.Len())
 	}
 }
 
@@ -27,12 +27,12 @@ func (j *Job) isOneProduct() bool {
 
 // score computes S of the block at hand and its maximum per lane.
 func (t *tile) score() {
-	b, lanes := &t.block, t.kern.Lanes
+	j, b, lanes := t.job, &t.block, t.kern.Lanes
 	switch {
 	case b.plain != nil: // so few instructions that the next tile's chains begin before these end
-		t.kern.GemmMax(b.scores, lanes, b.plain, t.job.K.Stride(2), 1, t.q, lanes, b.keys.Len(), t.job.d(), t.blockTop())
+		t.kern.GemmMax(b.scores, lanes, b.plain, j.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), t.blockTop())
 		b.plain = nil // the caller's memory
-	case t.job.Mask.Sparse.IsSet():
+	case j.Mask.Sparse.IsSet():
 		t.scoreSparse(t.blockTop())
 	default:
 		t.scoreSpan(b.keys, t.blockTop())

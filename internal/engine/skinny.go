@@ -31,51 +31,49 @@ func (j *Job) fillsTile() bool {
 	return t.FullRows > 0 && rows >= t.FullRows && j.keys() <= BlockKeys && t.Tile(rows).Lanes == rows
 }
 
-// hinted are rows of a tensor with the prefetch hints that belong to them, see
-// ukernel.SkinnyKernels.
-type hinted[E any] struct {
-	rows   []E
-	stride int
-	n      int // number of rows, at equal distances
-	next   []E // rows that are needed soon
-	far    int // distance from there to rows that are needed after them
-}
-
-// getSkinny is get with prefetch hints. Of widened rows it returns no more than a
-// piece, always in the same memory.
-func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) hinted[float32] {
+// getSkinny is get with the prefetch hints of ukernel.SkinnyKernels: next are rows that
+// are needed soon, and far is the distance from there to those after them. Of widened
+// rows it returns no more than a piece, always in the same memory.
+func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int, next []float32, far int) {
 	if f.used {
 		f.have = mask.Span{}
-		rows, stride, got := f.get(t, x, h, lo, min(n, skinnyPiece))
-		return hinted[float32]{rows: rows, stride: stride, n: got, next: rows}
+		data, stride, got = f.get(t, x, h, lo, min(n, skinnyPiece))
+		return data, stride, got, data, 0
 	}
-	return withHints(x, h, lo, n, x.F32())
+	data, got, next, far = withHints(x, h, lo, n, x.F32())
+	return data, x.Stride(2), got, next, far
 }
 
-// withHints returns the rows of KV head h of x from row lo on, n of them or fewer
-// where a page ends. all is the slice of x.
-func withHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) hinted[E] {
-	ahead := max(ukernel.SkinnyKeys, prefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
+// withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
+// a page ends, with prefetch hints. all is the slice of x. (The results are no struct:
+// the compiler keeps one of this size in memory, which took a tenth of a small call.)
+func withHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	if x.IsPaged() {
-		return pagesWithHints(x, h, lo, n, ahead, all)
+		return pagesWithHints(x, h, lo, n, all)
 	}
-	r := hinted[E]{rows: all[x.Index(h.batch, h.head, lo):], stride: x.Stride(2), n: n}
-	r.next = r.rows
+	at, stride := x.Index(h.batch, h.head, lo), x.Stride(2)
+	rows = all[at : at+(n-1)*stride+x.Dim(3)]
 	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
-		return r
+		return rows, n, rows, 0
 	}
-	r.far = ahead * r.stride
-	if ahead < len(r.rows)/max(1, r.stride) {
-		r.next = r.rows[r.far:]
+	ahead := rowsAhead(x)
+	if far = ahead * stride; ahead < (len(all)-at)/max(1, stride) {
+		return rows, n, all[at+far:], far
 	}
-	return r
+	return rows, n, rows, far
+}
+
+// rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
+func rowsAhead(x *view.Tensor) int {
+	return max(ukernel.SkinnyKeys, prefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
 // anywhere. Hints do not reach over the end of a page, so the rows end with the
 // first page that ends, their own or one of those ahead, unless that makes them too
 // few for the QK kernel.
-func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n, ahead int, all []E) hinted[E] {
+func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+	ahead := rowsAhead(x)
 	pages, size := x.Pages(h.batch)
 	page, row := lo/size, lo%size
 	run := min(n, size-row)
@@ -93,7 +91,8 @@ func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n, ahead int, all []E) 
 		}
 		at[i] = x.At(int(pages[page]), h.head, row)
 	}
-	return hinted[E]{rows: all[at[0]:], stride: x.Stride(2), n: run, next: all[at[1]:], far: at[2] - at[1]}
+	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
+	return rows, run, all[at[1]:], at[2] - at[1]
 }
 
 // skinnyProducts is products with the skinny kernels.
@@ -106,13 +105,12 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 		s, lo, rows := t.scoresFrom(part), part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d)
 		n := t.narrowProducts(s, lo, rows, top)
 		if n == 0 {
-			k := t.scratch.keys.getSkinny(t.job.tier, &t.job.K, t.head, lo, rows)
-			if k.n < ukernel.SkinnyKeys {
-				t.kern.GemmMax(s, lanes, k.rows, k.stride, 1, t.q, lanes, k.n, d, top)
+			k, stride, got, next, far := t.scratch.keys.getSkinny(t.job.tier, &t.job.K, t.head, lo, rows)
+			if n = got; n < ukernel.SkinnyKeys {
+				t.kern.GemmMax(s, lanes, k, stride, 1, t.q, lanes, n, d, top)
 			} else {
-				t.job.tier.Skinny.QK(s, k.rows, k.stride, t.q, t.n, k.n, d, top, k.next, k.far)
+				t.job.tier.Skinny.QK(s, k, stride, t.q, t.n, n, d, top, next, far)
 			}
-			n = k.n
 		}
 		part.Lo += n
 	}
@@ -120,19 +118,20 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 
 // skinnyPV is tilePV with the skinny kernels.
 func (t *tile) skinnyPV() {
-	lanes, dv, skinny := t.kern.Lanes, t.job.dv(), &t.job.tier.Skinny
+	j, s, lanes := t.job, t.scratch, t.kern.Lanes
+	dv, skinny := j.dv(), &j.tier.Skinny
 	o := t.o
 	if t.started {
-		o = t.scratch.partial
+		o = s.partial
 	}
 	load := false
 	for part := t.block.keys; part.Lo < part.Hi; load = true {
 		p, lo, rows := t.scoresFrom(part), part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), t.n*dv)
 		n := t.narrowPV(o, lo, rows, p, load)
 		if n == 0 {
-			v := t.scratch.values.getSkinny(t.job.tier, &t.job.V, t.head, lo, rows)
-			skinny.PV(o, dv, v.rows, v.stride, p, lanes, t.n, v.n, dv, load, v.next, v.far)
-			n = v.n
+			v, stride, got, next, far := s.values.getSkinny(j.tier, &j.V, t.head, lo, rows)
+			skinny.PV(o, dv, v, stride, p, lanes, t.n, got, dv, load, next, far)
+			n = got
 		}
 		part.Lo += n
 	}

@@ -27,24 +27,24 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 		return 0
 	}
 	if x.DType() == view.Int8 {
-		k := withHints(x, t.head, lo, rows, x.I8())
-		if k.n < ukernel.SkinnyKeys {
+		k, n, next, far := withHints(x, t.head, lo, rows, x.I8())
+		if n < ukernel.SkinnyKeys {
 			return 0
 		}
-		scales := t.scratch.keys.keyScales(x, t.head, lo, k.n)
-		tier.Skinny.QKInt8(s, k.rows, k.stride, scales, k.n, x.Group(), t.q, t.n, k.n, d, top, k.next, k.far)
-		return k.n
+		scales := t.scratch.keys.keyScales(x, t.head, lo, n)
+		tier.Skinny.QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
+		return n
 	}
 	qk := tier.Skinny.QKF16
 	if x.DType() == view.BFloat16 {
 		qk = tier.Skinny.QKBF16
 	}
-	k := withHints(x, t.head, lo, rows, x.U16())
-	if k.n < ukernel.SkinnyKeys {
+	k, n, next, far := withHints(x, t.head, lo, rows, x.U16())
+	if n < ukernel.SkinnyKeys {
 		return 0
 	}
-	qk(s, k.rows, k.stride, t.q, t.n, k.n, d, top, k.next, k.far)
-	return k.n
+	qk(s, k, x.Stride(2), t.q, t.n, n, d, top, next, far)
+	return n
 }
 
 // narrowPV writes to o, or adds to it if load is true, the products of the weights p
@@ -57,18 +57,18 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	}
 	dv, lanes := t.job.dv(), t.kern.Lanes
 	if x.DType() == view.Int8 {
-		v := withHints(x, t.head, lo, rows, x.I8())
+		v, n, next, far := withHints(x, t.head, lo, rows, x.I8())
 		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo)
-		tier.Skinny.PVInt8(o, dv, v.rows, v.stride, scales, lsc, x.Group(), p, lanes, t.n, v.n, dv, load, v.next, v.far)
-		return v.n
+		tier.Skinny.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
+		return n
 	}
 	pv := tier.Skinny.PVF16
 	if x.DType() == view.BFloat16 {
 		pv = tier.Skinny.PVBF16
 	}
-	v := withHints(x, t.head, lo, rows, x.U16())
-	pv(o, dv, v.rows, v.stride, p, lanes, t.n, v.n, dv, load, v.next, v.far)
-	return v.n
+	v, n, next, far := withHints(x, t.head, lo, rows, x.U16())
+	pv(o, dv, v, x.Stride(2), p, lanes, t.n, n, dv, load, next, far)
+	return n
 }
 
 // keyScales returns the scales of n rows of x, those of the first group of columns

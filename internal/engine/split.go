@@ -36,7 +36,9 @@ func (j *Job) split(b *bucket) {
 // splitTask computes task i, one block of a split tile of bucket b.
 func (j *Job) splitTask(s *scratch, b *bucket, i int) {
 	r := &j.ring
-	r.waitFree(i)
+	if !r.waitFree(i) {
+		return
+	}
 	slot := r.slot(i)
 	t := &slot.tile[0]
 	h, row, n := j.splitPart(b, i)

@@ -9,7 +9,7 @@ import (
 // A Group runs the tasks of one call at a time, on the caller and on workers of the pool.
 // They take the tasks one by one, each with scratch memory W of its own. A Group is
 // meant to be recycled together with the call that it is part of: once warm, it allocates
-// nothing. If a task panics, the Group must not be used again.
+// nothing.
 type Group[W any] struct {
 	scratch *FreeList[W]
 	fit     func(w *W)
@@ -25,6 +25,12 @@ type Group[W any] struct {
 
 	job  job         // for workers of the pool
 	task func(i int) // for a parallel-for
+
+	failure atomic.Pointer[failure] // of the first task that has failed on another goroutine
+
+	// OnStop, if not nil, is called when a task has failed. It must make all calls of do
+	// return soon that wait for another one.
+	OnStop func()
 }
 
 // Init sets up a new Group, once.
@@ -38,8 +44,8 @@ type Group[W any] struct {
 func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task int)) {
 	g.scratch, g.fit, g.do = scratch, fit, do
 	// The closures are built once: one per call would be an allocation per call.
-	g.job.do = g.work
-	g.task = func(int) { g.work() }
+	g.job.do = g.join
+	g.task = func(int) { g.join() }
 }
 
 // Run does the tasks 0 to tasks-1 and returns when all are done. The goroutines are
@@ -48,6 +54,11 @@ func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task
 //   - those of parallelFor, which is called once, with n = threads. It should call task(i)
 //     for all i < n, concurrently, and return when these calls have returned. The caller
 //     then does what tasks are left.
+//
+// If a task panics or calls runtime.Goexit, no more tasks are started, Run waits until all
+// goroutines have left, and then the caller ends in the same way: with the panic itself if
+// the task ran on its goroutine, and otherwise with the value that NewPanic makes of it.
+// The same holds if parallelFor panics. The Group must not be used again then.
 //
 // Nothing is lost if parallelFor skips calls or returns early. If it calls task too often,
 // or after Run has returned, the call does nothing, or does tasks of the call that is
@@ -59,13 +70,24 @@ func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i i
 		g.fit(w)
 		g.scratches = append(g.scratches, w)
 	}
+	returned := false
+	defer func() {
+		if !returned { // a panic or Goexit on this goroutine, which continues after this
+			g.stop()
+			g.cancel()
+			g.wait()
+		}
+	}()
 	if threads == 1 && parallelFor == nil {
+		w := g.scratches[0]
 		for i := range tasks {
-			g.do(g.scratches[0], i)
+			g.do(w, i)
 		}
 	} else {
 		g.share(threads, parallelFor)
 	}
+	returned = true
+	g.raise()
 	for _, w := range g.scratches {
 		g.scratch.Put(w)
 	}
@@ -87,6 +109,20 @@ func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int)))
 	g.wait()
 }
 
+// join is work for another goroutine than the caller's: it records how a task fails.
+func (g *Group[W]) join() {
+	g.active.Add(1)
+	returned := false
+	defer func() {
+		if !returned {
+			g.fail(recover())
+		}
+		g.active.Add(-1)
+	}()
+	g.work()
+	returned = true
+}
+
 // work takes and does tasks until none remains.
 //
 // It may be called at any time: a program can keep the task of its parallel-for, against
@@ -94,14 +130,12 @@ func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int)))
 // that are not atomic only after it has taken a task, because Run does not return before
 // that task is done.
 func (g *Group[W]) work() {
-	g.active.Add(1)
 	if n := g.remaining.Add(-1); n >= 0 {
 		w := g.scratchOf(int(g.joined.Add(1)) - 1)
 		for ; n >= 0; n = g.remaining.Add(-1) {
 			g.do(w, g.tasks-1-int(n))
 		}
 	}
-	g.active.Add(-1)
 }
 
 // scratchOf returns the scratch memory of the n-th goroutine that has joined. There are

@@ -1,4 +1,4 @@
-// Command cross runs the short tests of kernel and fallback on every
+// Command cross runs the short tests of kernel, fallback and internal/parallel on every
 // architecture that an emulator is at hand for, and prints what ran where.
 //
 //	go run ./tools/cross [-j 2] [-only arm64,s390x] [-timeout 5m]
@@ -35,6 +35,7 @@ import (
 var packages = []testedPackage{
 	{"fallback", []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestFold", "TestTile"}, nil},
 	{"kernel", []string{"TestGolden", "TestContract", "TestMicro", "TestGuard", "TestExp2", "TestHiddenNeverMatters", "TestTierVariable"}, nil},
+	{"internal/parallel", []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"}, nil},
 	{"layer", []string{"TestRefs"}, []string{"arm64"}},
 	{"examples/gobytes", []string{"TestLogits", "TestSameBits", "TestGreedy"}, []string{"arm64"}},
 	{"examples/dates", []string{"TestReference", "TestSameBits", "TestTranslate"}, []string{"arm64"}},

@@ -1,0 +1,108 @@
+package parallel
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestLimit(t *testing.T) {
+	if n := Limit(3); n != 3 {
+		t.Errorf("Limit(3) = %d", n)
+	}
+	if n, want := Limit(0), runtime.GOMAXPROCS(0); n != want {
+		t.Errorf("Limit(0) = %d, want GOMAXPROCS, %d", n, want)
+	}
+}
+
+// rareCalls makes the next small call one that no other came before, outside of a backoff.
+func rareCalls() {
+	smallCalls.last.Store(-2 * int64(spinTime))
+	smallCalls.backoffUntil.Store(0)
+}
+
+// TestThreads: a call gets the threads that it is worth cold, and beyond these as many as
+// workers spin, if it is worth them warm.
+func TestThreads(t *testing.T) {
+	waitParked(t)
+	defer rareCalls()
+	for _, c := range []struct {
+		limit      int
+		cold, warm float64
+		spinning   int64
+		backoff    bool
+		want       int
+	}{
+		// cold decides, rounded down, from 1 to limit.
+		{limit: 1, cold: 9, warm: 90, want: 1},
+		{limit: 4, cold: 9, warm: 90, want: 4},
+		{limit: 4, cold: 3.5, warm: 3.9, want: 3},
+		{limit: 4, cold: 0, warm: 1, want: 1},
+		{limit: 4, cold: 1e300, warm: 1e300, want: 4},
+		{limit: 4, cold: 3, warm: 2, spinning: 9, want: 3},
+
+		// warm decides, as far as workers spin.
+		{limit: 4, cold: 0, warm: 1e300, spinning: 0, want: 1},
+		{limit: 4, cold: 0, warm: 1e300, spinning: 1, want: 2},
+		{limit: 4, cold: 0, warm: 1e300, spinning: 3, want: 4},
+		{limit: 4, cold: 0, warm: 1e300, spinning: 9, want: 4},
+		{limit: 8, cold: 2, warm: 5.9, spinning: 0, want: 2},
+		{limit: 8, cold: 2, warm: 5.9, spinning: 1, want: 2},
+		{limit: 8, cold: 2, warm: 5.9, spinning: 2, want: 3},
+		{limit: 8, cold: 2, warm: 5.9, spinning: 9, want: 5},
+		{limit: 8, cold: 2, warm: 5.9, spinning: 9, backoff: true, want: 2},
+	} {
+		rareCalls()
+		if c.backoff {
+			smallCalls.backOff(time.Hour)
+		}
+		spinning.Add(c.spinning)
+		n := Threads(c.limit, c.cold, c.warm)
+		spinning.Add(-c.spinning)
+		if n != c.want {
+			t.Errorf("Threads(%d, %g, %g) = %d, want %d, with %d workers that spin, backoff %v", c.limit, c.cold, c.warm, n, c.want, c.spinning, c.backoff)
+		}
+		if n := spinning.Load(); n != 0 {
+			t.Errorf("Threads(%d, %g, %g) has woken a worker for a rare call", c.limit, c.cold, c.warm)
+			waitParked(t)
+		}
+	}
+}
+
+// TestFrequentCallsWakeWorkers: small calls get a second thread if they follow each other
+// without a pause.
+func TestFrequentCallsWakeWorkers(t *testing.T) {
+	waitParked(t)
+	for range 1000 {
+		smallCalls.backoffUntil.Store(0)
+		if Threads(2, 1, 2) == 2 {
+			return
+		}
+	}
+	t.Error("1000 calls have woken no worker")
+}
+
+// TestCallRate: a call is frequent if the one before was a moment ago, and a backoff ends.
+func TestCallRate(t *testing.T) {
+	var r callRate
+	r.last.Store(-2 * int64(spinTime))
+	if r.frequent() {
+		t.Error("a first call is frequent")
+	}
+	frequent := false
+	for range 1000 {
+		frequent = frequent || r.frequent()
+	}
+	if !frequent {
+		t.Error("1000 calls at once are not frequent")
+	}
+	if r.backingOff() {
+		t.Error("a backoff from the start")
+	}
+	if r.backOff(time.Hour); !r.backingOff() {
+		t.Error("no backoff of an hour")
+	}
+	if r.backOff(-1); r.backingOff() {
+		t.Error("a backoff that does not end")
+	}
+}

@@ -1,0 +1,268 @@
+package parallel
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// emptyPool waits until all workers are parked and takes them out of the free list for
+// the duration of a test.
+func emptyPool(t *testing.T) {
+	t.Helper()
+	waitParked(t)
+	before := workers.free
+	workers.free = nil
+	t.Cleanup(func() {
+		waitParked(t)
+		workers.free = append(before, workers.free...)
+	})
+}
+
+// heldWorker puts a parked worker into the free list, whose goroutine waits for the close
+// of release when it has been started.
+func heldWorker() (w *worker, release chan bool) {
+	w, release = workers.New(), make(chan bool)
+	w.main = func() {
+		<-release
+		w.run()
+	}
+	workers.Put(w)
+	return w, release
+}
+
+// countingJob returns a job that counts how often workers do it.
+func countingJob() (j *job, done *atomic.Int64) {
+	done = new(atomic.Int64)
+	return &job{do: func() { done.Add(1) }}, done
+}
+
+// TestSubmittedJobIsDone: a job that is not canceled is done once for each submit.
+func TestSubmittedJobIsDone(t *testing.T) {
+	j, done := countingJob()
+	for n := range int64(20) {
+		done.Store(0)
+		for range n {
+			submit(j)
+		}
+		j.ended.Wait()
+		if done.Load() != n || j.pending.Load() != 0 {
+			t.Errorf("submitted to %d workers: done %d times, %d pending", n, done.Load(), j.pending.Load())
+		}
+	}
+}
+
+// TestCanceledJobIsNotDone: a worker that has not started a job when it is canceled never
+// does it. It is then idle.
+func TestCanceledJobIsNotDone(t *testing.T) {
+	emptyPool(t)
+	w, release := heldWorker()
+	j, done := countingJob()
+	if submit(j) != w {
+		t.Fatal("the free worker did not get the job")
+	}
+	w.cancel(j)
+	j.ended.Wait()
+	if n := j.pending.Load(); n != 0 {
+		t.Errorf("%d workers still have the job", n)
+	}
+	if n := spinning.Load(); n != 1 || w.job.Load() != nil || !slices.Contains(workers.free, w) {
+		t.Errorf("the worker is not idle or not free; %d are idle", n)
+	}
+	close(release)
+	waitParked(t)
+	if n := done.Load(); n != 0 {
+		t.Errorf("the job was done %d times", n)
+	}
+}
+
+// TestCancelRacesWithStart: whoever wins, a job ends once, and is not done after that.
+func TestCancelRacesWithStart(t *testing.T) {
+	for i := range repeats(2000) {
+		j, done := countingJob()
+		w := submit(j)
+		for range i % 4 {
+			runtime.Gosched()
+		}
+		w.cancel(j)
+		j.ended.Wait()
+		if n := j.pending.Load(); n != 0 {
+			t.Fatalf("%d workers have the job after its end", n)
+		}
+		if n := done.Swap(-1); n > 1 {
+			t.Fatalf("the job was done %d times", n)
+		}
+		runtime.Gosched()
+		if done.Load() != -1 {
+			t.Fatal("the job was done after its end")
+		}
+	}
+}
+
+// TestIdleWorkerGetsJob: an idle worker does a job without a new goroutine.
+func TestIdleWorkerGetsJob(t *testing.T) {
+	emptyPool(t)
+	w, release := heldWorker()
+	wake() // makes it idle, for as long as it is held
+	j, done := countingJob()
+	goroutines := runtime.NumGoroutine()
+	if submit(j) != w {
+		t.Fatal("the idle worker did not get the job")
+	}
+	if n := runtime.NumGoroutine(); n > goroutines || spinning.Load() != 0 {
+		t.Errorf("%d goroutines before the job, %d with it; %d workers are idle", goroutines, n, spinning.Load())
+	}
+	close(release)
+	j.ended.Wait()
+	if done.Load() != 1 {
+		t.Error("the idle worker has not done the job")
+	}
+}
+
+// TestWakeLeavesIdleWorkers: if all free workers are idle, wake makes one more.
+func TestWakeLeavesIdleWorkers(t *testing.T) {
+	emptyPool(t)
+	first, release1 := heldWorker()
+	wake()
+	second, release2 := heldWorker()
+	wake()
+	if n := spinning.Load(); n != 2 || len(workers.free) != 2 {
+		t.Errorf("two workers woken: %d idle, %d free", n, len(workers.free))
+	}
+	wake()
+	if n := len(workers.free); n != 3 || !slices.Contains(workers.free, first) || !slices.Contains(workers.free, second) {
+		t.Errorf("a third worker woken: %d free", n)
+	}
+	close(release1)
+	close(release2)
+}
+
+// TestIdleWorkerParks after some time, and is then woken by the next job.
+func TestIdleWorkerParks(t *testing.T) {
+	emptyPool(t)
+	w, release := heldWorker()
+	close(release)
+	for range 5 {
+		j, done := countingJob()
+		if submit(j) != w {
+			t.Fatal("the free worker did not get the job")
+		}
+		j.ended.Wait()
+		waitParked(t)
+		if done.Load() != 1 || w.job.Load() != &parked {
+			t.Errorf("the job was done %d times; the worker is parked: %v", done.Load(), w.job.Load() == &parked)
+		}
+	}
+}
+
+// TestNoGoroutineIsLeft after calls on many threads.
+func TestNoGoroutineIsLeft(t *testing.T) {
+	waitParked(t)
+	before := runtime.NumGoroutine() // perhaps some of other tests among them
+	c := newCall()
+	for range repeats(10) {
+		c.run(t, "many threads", 100, 8, 0, nil)
+	}
+	waitFor(t, "the workers' goroutines end", func() bool {
+		return runtime.NumGoroutine() <= before && spinning.Load() == 0
+	})
+}
+
+// TestHowLongWorkersSpin: an idle worker spins for spinTime. It parks at once if its
+// lifetime is over or if as many workers spin as there are processors, and after two
+// yields if others use the processor in the meantime.
+//
+// On one processor each yield lets another goroutine count. The runtime may add yields,
+// and the operating system may stop everything for a while. So of some tries, the least
+// must not be too many and the most not too few.
+func TestHowLongWorkersSpin(t *testing.T) {
+	emptyPool(t)
+	defer rareCalls()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, c := range []struct {
+		name      string
+		job       time.Duration // that the worker does first
+		other     time.Duration // that another goroutine works for each yield
+		spinning  int64         // workers, this one included
+		few, many int64         // yields
+	}{
+		{"it spins", 0, 0, 0, 3, maxYields},
+		{"spin time", 0, spinTime / 10, 0, 1, 11},
+		{"lifetime", maxLifetime, 0, 0, 0, 0},
+		{"as many as processors", 0, 0, 1, 0, 0},
+		{"preemption", 0, 2 * preemption, 0, 1, 2},
+	} {
+		var yields atomic.Int64
+		var stop atomic.Bool
+		var other sync.WaitGroup
+		other.Go(func() {
+			for !stop.Load() {
+				yields.Add(1)
+				busy(c.other)
+				runtime.Gosched()
+			}
+		})
+		least, most := int64(math.MaxInt64), int64(0)
+		for range 20 {
+			atEnd := int64(0)
+			j := &job{do: func() {
+				busy(c.job)
+				atEnd = yields.Load()
+			}}
+			j.pending.Add(1)
+			j.ended.Add(1)
+			w := workers.New()
+			w.job.Store(j)
+			spinning.Add(c.spinning - 1)
+			w.run()
+			n := yields.Load() - atEnd
+			least, most = min(least, n), max(most, n)
+			spinning.Add(1 - c.spinning)
+		}
+		stop.Store(true)
+		other.Wait()
+		if most < c.few || least > c.many {
+			t.Errorf("%s: %d to %d yields, want %d to %d", c.name, least, most, c.few, c.many)
+		}
+	}
+}
+
+// busy uses the processor for at least d.
+func busy(d time.Duration) {
+	for begin := time.Now(); time.Since(begin) < d; {
+	}
+}
+
+// TestBackoff: if others want the processors, idle workers park and small calls do without
+// them for a while.
+func TestBackoff(t *testing.T) {
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	if processors == 1 {
+		t.Skip("on one processor workers park at once")
+	}
+	emptyPool(t)
+	smallCalls.backoffUntil.Store(0)
+	defer rareCalls()
+	var stop atomic.Bool
+	var others sync.WaitGroup
+	for range 2 * runtime.GOMAXPROCS(0) {
+		others.Go(func() {
+			for !stop.Load() {
+				busy(2 * preemption)
+				runtime.Gosched()
+			}
+		})
+	}
+	j, _ := countingJob()
+	waitFor(t, "a worker backs off", func() bool {
+		submit(j)
+		j.ended.Wait()
+		return smallCalls.backoffUntil.Load() != 0
+	})
+	stop.Store(true)
+	others.Wait()
+}
