@@ -15,10 +15,12 @@ ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' Makefile
 
-# The kernel's tests run by themselves, in their own folder: only then does go
-# test print the list of the tiers that ran although all is well.
+# The tests of the micro-kernels and of the kernel run by themselves, in their own
+# folders: only then does go test print the list of the tiers that ran although all is
+# well.
 test: ## all tests of all modules (needs Go and make alone)
-	go test $(TESTFLAGS) $$(go list work | grep -v '/attn/kernel$$')
+	go test $(TESTFLAGS) $$(go list work | grep -v -e '/attn/kernel$$' -e '/attn/internal/ukernel$$')
+	go test -C internal/ukernel $(TESTFLAGS)
 	go test -C kernel $(TESTFLAGS)
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
@@ -52,9 +54,9 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	go vet -tags purego work
 
-race: ## the short tests under the race detector (needs a C compiler), but those of single micro-kernels
-	CGO_ENABLED=1 go test -C kernel -race -short -skip 'Micro|Guard$$|FewNarrowAll' $(TESTFLAGS)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel
+race: ## the short tests under the race detector (needs a C compiler), without those of single micro-kernels
+	CGO_ENABLED=1 go test -C kernel -race -short $(TESTFLAGS)
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel ./internal/engine ./linear ./kvcache
 
 standalone: ## the root module's tests as a program that embeds it sees it, without go.work
 	GOWORK=off go test $(TESTFLAGS) ./...

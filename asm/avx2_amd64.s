@@ -10587,7 +10587,7 @@ lanes:
 	MOVQ    DX, R11
 	PCALIGN $0x40
 
-hidestep:
+maskboolstep:
 	MOVQ           (SI), R12
 	VBROADCASTF128 (R10)(R12*1), Y3
 	MOVQ           32(SI), R12
@@ -10714,25 +10714,25 @@ hidestep:
 	VMAXPS         Y2, Y4, Y2
 	ADDQ           CX, R12
 	SUBQ           $0x00000010, R11
-	JZ             hidedone
+	JZ             maskbooldone
 	CMPQ           R11, $0x00000010
-	JL             hiderest
+	JL             maskboolrest
 	MOVQ           CX, R12
 	SHLQ           $0x04, R12
 	ADDQ           $0x00000010, R10
 	ADDQ           R12, R9
-	JMP            hidestep
+	JMP            maskboolstep
 
 	// Less than 16 columns are left: do the last 16.
-hiderest:
+maskboolrest:
 	MOVQ  CX, R12
 	IMULQ R11, R12
 	ADDQ  R11, R10
 	ADDQ  R12, R9
 	MOVQ  $0x00000010, R11
-	JMP   hidestep
+	JMP   maskboolstep
 
-hidedone:
+maskbooldone:
 next:
 	VMOVUPS Y2, (DI)
 	ADDQ    $0x00000020, AX

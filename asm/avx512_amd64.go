@@ -4,7 +4,7 @@
 
 package asm
 
-// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -19,7 +19,7 @@ func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -34,7 +34,7 @@ func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -49,7 +49,7 @@ func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -144,7 +144,7 @@ func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int,
 //go:noescape
 func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVAVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVAVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
@@ -154,7 +154,7 @@ func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp
 //go:noescape
 func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVF16AVX512 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVF16AVX512 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -164,7 +164,7 @@ func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, l
 //go:noescape
 func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVBF16AVX512 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVBF16AVX512 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -174,7 +174,7 @@ func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, 
 //go:noescape
 func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// SkinnyPVInt8AVX512 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVInt8AVX512 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)

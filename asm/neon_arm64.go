@@ -4,7 +4,7 @@
 
 package asm
 
-// Gemm1NEON is the matrix product for query tiles of 4 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm1NEON is the matrix product for query tiles of 4 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -19,7 +19,7 @@ func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2NEON is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm2NEON is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -34,7 +34,7 @@ func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3NEON is the matrix product for query tiles of 12 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from what c holds.
+// Gemm3NEON is the matrix product for query tiles of 12 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
 //
 //go:noescape
 func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
@@ -129,7 +129,7 @@ func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, s
 //go:noescape
 func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
@@ -139,7 +139,7 @@ func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp i
 //go:noescape
 func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -149,7 +149,7 @@ func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp
 //go:noescape
 func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
@@ -159,7 +159,7 @@ func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ld
 //go:noescape
 func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// SkinnyPVInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from what o holds, and prefetches rows from next on.
+// SkinnyPVInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from o, and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)

@@ -1,16 +1,16 @@
 package fallback
 
-// AdditiveChains is the number of chains in which an additive score is summed up: enough
-// for the widest vector of any tier, with the hidden units in the lanes.
+// AdditiveChains is the number of chains in which an additive score is summed up, as many
+// as the widest vector of any tier has lanes, with the hidden units in the lanes.
 const AdditiveChains = 16
 
-// Additive computes the additive scores of n rows of q and m rows of k, of as many numbers
-// as there are weights, which is a multiple of AdditiveChains:
+// Additive computes the additive scores of n rows of q and m rows of k. A row has
+// len(weights) elements, a multiple of AdditiveChains:
 //
 //	acc[x mod 16] = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc[x mod 16]), x ascending
 //
-// from +0. Then their halves are added, acc[r] + acc[r+8], and so on down to one number,
-// s[j·ld+i].
+// from +0. Then the chains are added up in halves: acc[r] + acc[r+8], then the sum of r
+// and r+4, and so on until one number is left, which is s[j·ld+i].
 func Additive(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, _ []float32) {
 	for j := range m {
 		key := window(k, j*ldk, len(weights))

@@ -2,12 +2,12 @@ package fallback
 
 import "math"
 
-// The element types narrower than float32. Float16 is IEEE-754 binary16, BFloat16
-// the upper half of a binary32. Both are converted on their bits, so that no
-// hardware's idea of a subnormal or a NaN matters.
+// The element types narrower than float32: F16 is IEEE-754 binary16, BF16 is bfloat16,
+// the upper half of a binary32. Both are converted as bits, so that it does not matter
+// how the hardware treats subnormals and NaN.
 
 const (
-	nanF16  = 0x7e00 // what every NaN becomes
+	nanF16  = 0x7e00 // every NaN becomes this
 	nanBF16 = 0x7fc0
 	infBits = 0x7f800000
 )
@@ -27,8 +27,8 @@ func F16(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// ToF16 returns the bits of the binary16 nearest to x, ties to even. Too large a
-// number becomes infinite, every NaN 0x7e00.
+// ToF16 returns the bits of the binary16 nearest to x, ties to even. Numbers
+// that are too large become infinite, and every NaN 0x7e00.
 func ToF16(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign := uint16(b >> 31 << 15)
@@ -39,19 +39,19 @@ func ToF16(x float32) uint16 {
 	case b >= 0x477ff000: // 65520, halfway between the largest binary16 and 2^16
 		return sign | 0x7c00
 	case b < (127-14)<<23: // subnormal, or rounded up to the smallest normal
-		// The sum is rounded where a subnormal binary16 ends, at 2^-24.
+		// The last place of the sum is 2^-24, that of a subnormal binary16.
 		y := math.Float32frombits(b) + 0.5
 		return sign | uint16(math.Float32bits(y)-math.Float32bits(0.5))
 	}
-	b += 0xfff + b>>13&1 // half a unit in the last place; an exact half only if that is odd
+	b += 0xfff + b>>13&1 // half a unit in the last place; an exact tie goes up only if that is odd
 	return sign | uint16((b-(127-15)<<23)>>13)
 }
 
 // BF16 returns the value of a bfloat16 given as bits.
 func BF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
-// ToBF16 returns the bits of the bfloat16 nearest to x, ties to even. Too large a
-// number becomes infinite, every NaN 0x7fc0.
+// ToBF16 returns the bits of the bfloat16 nearest to x, ties to even. Numbers
+// that are too large become infinite, and every NaN 0x7fc0.
 func ToBF16(x float32) uint16 {
 	b := math.Float32bits(x)
 	if b&(1<<31-1) > infBits {
@@ -91,8 +91,8 @@ func convert[D, S any](dst []D, ldd int, src []S, lds, n, d int, f func(S) D) {
 	}
 }
 
-// WidenInt8 converts n rows of d scaled integers, of which group neighbours share
-// a scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
+// WidenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
+// scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
 func WidenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)

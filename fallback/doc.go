@@ -1,16 +1,13 @@
-// Package fallback holds the micro-kernels in plain Go: no assembly, no
-// dependency, the same for every architecture. It runs where nothing faster
-// does, and it is the definition that the assembly must equal bit for bit. The
-// rules its kernels keep are those of the struct panelKernels in package
-// kernel.
+// Package fallback is no API of this project. It holds the micro-kernels in plain Go,
+// without assembly and dependencies, the same for every architecture. It runs where no
+// faster tier does, and it is the definition that the assembly must equal bit for bit.
+// Package internal/ukernel specifies the kernels and the rules that they keep.
 //
-// All of it rests on [FMA], the float32 fused multiply-add, which is a hardware
-// instruction where the compiler offers one and an exact emulation elsewhere.
-// Every other product is written float32(a*b): without the conversion a
-// compiler may fuse it with an addition that follows, and the bits would depend
-// on the architecture.
+// All kernels rest on [FMA], the float32 fused multiply-add, which is an instruction if
+// the compiler offers one and an exact emulation otherwise. Every other product is
+// written float32(a*b): without the conversion a compiler may fuse it with an addition
+// that follows, and the bits would depend on the architecture.
 //
-// Besides the kernels there are straightforward versions of the tiles for
-// panels of any width ([GemmW] and its siblings) and a float64 [Oracle]; both
-// are for tests.
+// For tests there are also simple versions of the products for tiles of any width, see
+// [GemmW], and a float64 [Oracle].
 package fallback

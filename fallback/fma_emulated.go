@@ -2,9 +2,9 @@
 
 package fallback
 
-// FMA returns x·y + z rounded once, with subnormals, infinities and signed
-// zeros as IEEE 754 has them. x and y must not both be constants: where this is
-// an instruction, the compiler would multiply them itself, and round.
+// FMA returns x·y + z rounded once, with subnormals, infinities and signed zeros as in
+// IEEE 754. x and y must not both be constants: if this is an instruction, the compiler
+// would multiply them itself, and round.
 func FMA(x, y, z float32) float32 { return fmaEmulated(x, y, z) }
 
 // wide, muladd and rare are the steps of FMA; see fma.go.

@@ -2,19 +2,19 @@
 
 package fallback
 
-// FMA returns x·y + z rounded once, with subnormals, infinities and signed
-// zeros as IEEE 754 has them. x and y must not both be constants: where this is
-// an instruction, the compiler would multiply them itself, and round.
+// FMA returns x·y + z rounded once, with subnormals, infinities and signed zeros as in
+// IEEE 754. x and y must not both be constants: if this is an instruction, the compiler
+// would multiply them itself, and round.
 func FMA(x, y, z float32) float32 { return muladd(x, y, z) }
 
 // wide, muladd and rare are the steps of FMA; see fma.go.
 type wide = float32
 
-// muladd is one instruction, which gc makes of a product and a sum on these
-// architectures. The conversions change no value, but without them it is not
-// sure: on amd64 an operand that comes from memory may be merged into MULSS or
-// ADDSS first, and then nothing is left to fuse. A converted operand is no
-// memory operand (nor, as z, a product to fuse instead of x·y).
+// muladd is one instruction: on these architectures gc fuses a product and a sum. The
+// conversions change no value, but without them fusion is not certain. On amd64 an
+// operand that comes from memory may first be merged into MULSS or ADDSS, and then
+// nothing is left to fuse. A converted operand is no memory operand, and as z it is no
+// product that could be fused instead of x·y.
 func muladd(x, y, z float32) wide {
 	return float32(x)*float32(y) + float32(z)
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// fused tells that FMA is an instruction here.
+// fused reports that FMA is an instruction here.
 var fused = func() bool {
 	_, ok := any(wide(0)).(float32)
 	return ok
 }()
 
-// TestMain says which of the two FMA is tested here.
+// TestMain prints which FMA is tested here.
 func TestMain(m *testing.M) {
 	kind := "emulated"
 	if fused {

@@ -1,8 +1,8 @@
 package fallback
 
-// Pack transposes the rows of src that start at off into a panel of len(off)
-// lanes and scales them: dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. Only
-// the first n lanes matter; off repeats its n-th entry after them.
+// Pack transposes the rows of src that start at off into a packed panel of len(off)
+// lanes and scales them: dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. Only the first
+// n lanes matter. After them off repeats its n-th entry.
 func Pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
 	for lane, o := range off {
 		for x, q := range window(src, o, d) {
@@ -11,10 +11,10 @@ func Pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float
 	}
 }
 
-// Unpack finishes the first n lanes of a panel and transposes them back into
-// rows: dst[off[lane]+x] = src[x·ld+lane]·inv + (+0) with inv = 1/sum[lane], or
-// 0 for a sum of 0. The addition turns -0 into +0. Bit lane of the result tells
-// that the row holds a NaN.
+// Unpack normalises the output in the first n lanes of a tile and transposes it back
+// into rows: dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), inv = 1/sum[lane], or 0 for a
+// sum of 0. The addition turns -0 into +0. Bit lane of the result reports a NaN in the
+// row.
 func Unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
 	var nans uint64
 	for lane, o := range window(off, 0, n) {
@@ -30,7 +30,8 @@ func Unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32
 	return nans
 }
 
-// inverse is 1/sum, or 0 for a sum of 0: a row that saw no key.
+// inverse returns 1/sum, or 0 for a sum of 0, which is that of a row that has seen no
+// key.
 func inverse(sum float32) float32 {
 	if sum == 0 {
 		return 0

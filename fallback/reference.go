@@ -1,6 +1,6 @@
 package fallback
 
-// GemmW is Gemm for panels of w lanes, straight from its definition.
+// GemmW is Gemm for tiles of w lanes, straight from its definition.
 func GemmW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	for i := range m {
 		for lane := range w {
@@ -16,7 +16,7 @@ func GemmW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ld
 	}
 }
 
-// GemmMaxW is GemmMax for panels of w lanes, straight from its definition.
+// GemmMaxW is GemmMax for tiles of w lanes, straight from its definition.
 func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
 	GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, false)
 	for i := range m {
@@ -26,7 +26,7 @@ func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32,
 	}
 }
 
-// GemmMergeW is GemmMerge for panels of w lanes, straight from its definition.
+// GemmMergeW is GemmMerge for tiles of w lanes, straight from its definition.
 func GemmMergeW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	acc := make([]float32, m*w)
 	GemmW(w, acc, w, a, rs, cs, b, ldb, m, k, false)

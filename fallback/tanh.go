@@ -2,9 +2,9 @@ package fallback
 
 import "math"
 
-// tanhPoints are points c around which Tanh works, with t = tanh(c) and v = 1-t²,
-// all as bits of float32. Each c was chosen so that its tanh is a float32 to within
-// 0.001 ulp.
+// tanhPoints are the points c that Tanh expands around, with t = tanh(c) and v = 1-t²,
+// all as float32 bits. Each c was chosen so that its tanh is a float32 to within 0.001
+// ulp.
 var tanhPoints = [8]struct{ c, t, v uint32 }{
 	{0x00000000, 0x00000000, 0x3f800000},
 	{0x3f9960b9, 0x3f5547a4, 0x3e9c9f6a},
@@ -16,18 +16,18 @@ var tanhPoints = [8]struct{ c, t, v uint32 }{
 	{0x410aa123, 0x3f7fffff, 0x34000000},
 }
 
-// tanhCoefficients are those of the polynomial in r² that stands for r/tanh(r)
-// near 0, as bits, the constant term first.
+// tanhCoefficients are the coefficients of the polynomial in r² that approximates
+// r/tanh(r) near 0, as float32 bits, the constant term first.
 var tanhCoefficients = [4]uint32{0x3f800000, 0x3eaaaa79, 0xbcb5d1e4, 0x3b01b40b}
 
 const (
-	tanhLimit   = 0x1.206p3 // tanh is 1 to all 24 bits from here on
-	tanhDensity = 0x1.aap-1 // points in a unit of x
+	tanhLimit   = 0x1.206p3 // from here on tanh is 1 to all 24 bits
+	tanhDensity = 0x1.aap-1 // points per unit of x
 )
 
 // Tanh returns tanh(x) as the contract defines it: within 1.85 ulp, odd, and ±1 from
-// ±9.01 on. It uses tanh(c+r) = t + v·r / (r/tanh(r) + t·r): near 0, where t is 0,
-// nothing is lost, and further on the first term has most of the result.
+// ±9.01 on. It uses tanh(c+r) = t + v·r / (r/tanh(r) + t·r). Near 0, where t is 0, that
+// is accurate, and further out the first term is most of the result.
 func Tanh(x float32) float32 {
 	a := float32(math.Abs(float64(x)))
 	if a > tanhLimit {
@@ -41,7 +41,7 @@ func Tanh(x float32) float32 {
 	return float32(math.Copysign(float64(y), float64(x)))
 }
 
-// horner returns c[0] + x·(c[1] + x·(c[2] + ...)), with one fma a step.
+// horner returns c[0] + x·(c[1] + x·(c[2] + ...)), with one fma per step.
 func horner(c []uint32, x float32) float32 {
 	last := len(c) - 1
 	p := math.Float32frombits(c[last])
@@ -49,18 +49,6 @@ func horner(c []uint32, x float32) float32 {
 		p = FMA(p, x, math.Float32frombits(c[i]))
 	}
 	return p
-}
-
-// Softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), each
-// product rounded for itself. Then it raises max to the largest score of every lane.
-func Softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
-	for j := range n {
-		row := window(s, j*ld, len(max))
-		for lane, m := range max {
-			x := float32(limit * Tanh(float32(row[lane]*inv)))
-			row[lane], max[lane] = x, larger(x, m)
-		}
-	}
 }
 
 // TanhSlice computes dst = tanh(src) for len(dst) elements.

@@ -8,31 +8,32 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path"
 	"path/filepath"
+
+	"github.com/attn-go/attn/gen/amd64"
+	"github.com/attn-go/attn/gen/neon"
+	"github.com/attn-go/attn/gen/spec"
 )
 
-// An architecture is a GOARCH for which there are micro-kernels in assembly. To add
-// an ISA, describe it in a file of its own and add a line here.
+// An architecture is a GOARCH for which there are micro-kernels in assembly.
 type architecture struct {
 	name  string
-	isas  []output
-	pause func() (asm, stubs []byte, err error) // what every CPU has
+	isas  []isa
+	pause func() (spec.Output, error)
 }
 
+// An isa is an instruction set: the first part of the names of its files, and its
+// generator.
+type isa struct {
+	file  string
+	build func() (spec.Output, error)
+}
+
+// architectures lists all that is generated. To add an ISA, write a generator and add it
+// here.
 var architectures = []architecture{
-	{"amd64", []output{amd64(avx2{}), amd64(avx512{})}, buildPauseAMD64},
-	{"arm64", []output{{"neon", buildNEON}}, buildPauseARM64},
-}
-
-// An output is a file of assembly, its file of stubs, and the micro-kernels in it.
-type output struct {
-	name  string
-	build func() (asm, stubs []byte, k kernels, err error)
-}
-
-func amd64(i isa) output {
-	return output{i.file(), func() (asm, stubs []byte, k kernels, err error) { return build1(i) }}
+	{"amd64", []isa{{"avx2", amd64.AVX2}, {"avx512", amd64.AVX512}}, amd64.Pause},
+	{"arm64", []isa{{"neon", neon.NEON}}, neon.Pause},
 }
 
 func main() {
@@ -62,27 +63,21 @@ const (
 
 // generate returns the generated files by their names from the repository's root.
 func generate() (map[string][]byte, error) {
-	files := map[string][]byte{path.Join(asmDir, "doc.go"): []byte(packageDoc)}
+	files := map[string][]byte{asmDir + "/doc.go": []byte(packageDoc)}
 	for _, a := range architectures {
-		add := func(name string, asm, stubs []byte) {
-			name = fmt.Sprintf("%s/%s_%s", asmDir, name, a.name)
-			files[name+".s"], files[name+".go"] = asm, stubs
-		}
-		asm, stubs, err := a.pause()
-		if err != nil {
-			return nil, err
-		}
-		add("pause", asm, stubs)
-		var isas []kernels
-		for _, o := range a.isas {
-			asm, stubs, k, err := o.build()
+		var outputs []spec.Output
+		for _, i := range append([]isa{{"pause", a.pause}}, a.isas...) {
+			out, err := i.build()
 			if err != nil {
 				return nil, err
 			}
-			add(o.name, asm, stubs)
-			isas = append(isas, k)
+			name := fmt.Sprintf("%s/%s_%s", asmDir, i.file, a.name)
+			files[name+".s"], files[name+".go"] = out.Asm, out.Stubs
+			if out.Functions != nil {
+				outputs = append(outputs, out)
+			}
 		}
-		file, err := tables(a.name+" && !purego", isas)
+		file, err := tables(a.name+" && !purego", outputs)
 		if err != nil {
 			return nil, err
 		}

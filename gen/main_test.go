@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/mmcloughlin/avo/reg"
+	"github.com/attn-go/attn/gen/amd64"
+	"github.com/attn-go/attn/gen/spec"
 )
 
 // committed is the root of the repository.
@@ -69,41 +71,14 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// A crowded ISA is AVX2 with more accumulators than there are registers.
-type crowded struct{ avx2 }
-
-func (crowded) tiles() []tileShape { return []tileShape{{2, 8}} }
-
-// TestNothingOnFailure: an ISA that fails leaves no file behind, not even those
-// of the ISAs before it.
+// TestNothingOnFailure: if one ISA fails, nothing is generated, not even the files of the
+// ISAs before it.
 func TestNothingOnFailure(t *testing.T) {
 	defer func(list []architecture) { architectures = list }(architectures)
-	architectures = []architecture{{"amd64", []output{amd64(avx2{}), amd64(crowded{})}, buildPauseAMD64}}
+	broken := func() (spec.Output, error) { return spec.Output{}, errors.New("broken") }
+	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.AVX2}, {"broken", broken}}, amd64.Pause}}
 	files, err := generate()
 	if err == nil || files != nil {
 		t.Errorf("generate() = %d files, %v; want none and an error", len(files), err)
-	}
-}
-
-// TestAddress compares the address of every row of A with what it stands for.
-func TestAddress(t *testing.T) {
-	for _, i := range []isa{avx2{}, avx512{}} {
-		for _, s := range i.tiles() {
-			g := &gen{isa: i}
-			tl := &tiler{gen: g, vectors: s.vectors, odd: map[int]reg.GPVirtual{}}
-			c := reg.NewCollection()
-			multiple := map[reg.Register]int{}
-			for o := 1; o < max(2, s.rows); o += 2 {
-				tl.odd[o] = c.GP64()
-				multiple[tl.odd[o]] = o
-			}
-			p := c.GP64()
-			for row := range s.rows {
-				m := tl.address(p, row)
-				if m.Base != p || m.Disp != 0 || multiple[m.Index]*int(m.Scale) != row {
-					t.Errorf("%s, %d vectors: the address of row %d is %v: %d·%d rows", i.name(), s.vectors, row, m.Asm(), multiple[m.Index], m.Scale)
-				}
-			}
-		}
 	}
 }

@@ -1,0 +1,63 @@
+package fallback
+
+import "math"
+
+// log2E is log2 e in the contract.
+var log2E = math.Float32frombits(0x3fb8aa3b)
+
+// Softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), with
+// every product rounded. Then it raises max to the largest score of every lane.
+func Softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
+	for j := range n {
+		row := window(s, j*ld, len(max))
+		for lane, m := range max {
+			x := float32(limit * Tanh(float32(row[lane]*inv)))
+			row[lane], max[lane] = x, larger(x, m)
+		}
+	}
+}
+
+// ALiBi adds a bias that is linear in the distance between query and key, for n rows
+// of len(max) lanes of which the first is key j0:
+//
+//	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
+//
+// Positions lie between 0 and 2^31-1. The distance is rounded to float32. Then it raises
+// max to the largest score of every lane.
+func ALiBi(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32) {
+	for j := range n {
+		row := window(s, j*ld, len(max))
+		for lane, m := range max {
+			d := pos[lane] - int32(j0+j)
+			x := FMA(slopes[lane], -float32(magnitude(d)), row[lane])
+			row[lane], max[lane] = x, larger(x, m)
+		}
+	}
+}
+
+func magnitude(d int32) int32 {
+	if d < 0 {
+		return -d
+	}
+	return d
+}
+
+// Bias adds a bias in natural units to n rows of len(max) scores:
+//
+//	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane])
+//
+// Where the bias is -Inf the score becomes -Inf, even if it was NaN. Then it raises max
+// to the largest score of every lane.
+func Bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
+	for lane, m := range max {
+		for j, b := range window(src, off[lane], n) {
+			x := b
+			if b != negInf {
+				x = FMA(b, log2E, s[j*ld+lane])
+			}
+			s[j*ld+lane] = x
+			m = larger(x, m)
+		}
+		max[lane] = m
+	}
+}

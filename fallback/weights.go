@@ -1,0 +1,58 @@
+package fallback
+
+import "math"
+
+// PanelLanes is the width of the packed panels of weights.
+const PanelLanes = 48
+
+// WeightGemm is Gemm for the lanes of a whole packed panel of weights.
+func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	if m == 0 {
+		return
+	}
+	for lane := 0; lane < PanelLanes; lane += Lanes {
+		Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
+	}
+}
+
+// WeightGemmF16 is WeightGemm with binary16 numbers in b.
+func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
+}
+
+// WeightGemmBF16 is WeightGemm with bfloat16 numbers in b.
+func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
+}
+
+// gemmWidened is WeightGemm on widened weights. It widens 16 rows of b at a time.
+func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
+	const rows = 16
+	var wide [rows * PanelLanes]float32
+	for x := 0; ; x += rows {
+		n := min(rows, k-x)
+		for r := range n {
+			for lane, h := range window(b, (x+r)*ldb, PanelLanes) {
+				wide[r*PanelLanes+lane] = widen(h)
+			}
+		}
+		WeightGemm(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], PanelLanes, m, n, load || x > 0)
+		if x+n == k {
+			return
+		}
+	}
+}
+
+// AddBias adds bias to the first m rows of c, len(bias) wide, and replaces every NaN by
+// that with the bits 0x7fc00000.
+func AddBias(c []float32, ldc, m int, bias []float32) {
+	for i := range m {
+		for x := range window(c, i*ldc, len(bias)) {
+			y := c[i*ldc+x] + bias[x]
+			if y != y {
+				y = math.Float32frombits(0x7fc00000)
+			}
+			c[i*ldc+x] = y
+		}
+	}
+}

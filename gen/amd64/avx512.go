@@ -1,0 +1,254 @@
+package amd64
+
+import (
+	"github.com/mmcloughlin/avo/build"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// avx512 is AVX-512 F, VL, BW and DQ: 32 registers of 16 lanes, and masks.
+type avx512 struct{}
+
+func (avx512) name() string { return "AVX512" }
+func (avx512) file() string { return "avx512" }
+func (avx512) lanes() int   { return 16 }
+func (avx512) evex() bool   { return true }
+
+// tiles: between 12 and 24 accumulators. With two units and two loads a cycle, a
+// Gemm is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
+func (avx512) tiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 8}, {Vectors: 3, Rows: 8}, {Vectors: 4, Rows: 6}}
+}
+
+// weightTile is the shape of one of the tiles.
+func (avx512) weightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
+
+// skinnyRows: as many as a panel of 8 lanes has.
+func (avx512) skinnyRows() int  { return 8 }
+func (avx512) skinnyWords() int { return 8 }
+func (avx512) skinnyParts() int { return 1 }
+
+func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
+
+func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
+
+// fmaBroadcast takes the number as the instruction's memory operand.
+func (avx512) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
+	c.VFMADD231PS_BCST(m, b, acc)
+}
+
+func (avx512) mulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
+	for _, x := range v {
+		c.VMULPS_BCST(m, x, x)
+	}
+}
+
+func (avx512) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, x, k)
+	c.VFMADD213PS(m, factor, k, x)
+}
+
+func (avx512) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notLessThan), limit, x, k)
+	c.VRNDSCALEPS(operand.Imm(0), x, n)
+	c.VSUBPS(n, x, r)
+	return k
+}
+
+func (avx512) scale(c *build.Context, p, n, keep reg.Register) {
+	c.VSCALEFPS_Z(n, p, keep, p)
+}
+
+func (avx512) zeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (avx512) zeroBelow(c *build.Context, x, y, limit reg.Register) {
+	k := c.K()
+	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (avx512) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
+	const xor3 = 0x96
+	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
+}
+
+func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+	after, inside := c.K(), c.K()
+	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
+	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
+	c.VBLENDMPS(s, other, inside, s)
+}
+
+func (avx512) selectNegative(c *build.Context, s, m, other reg.Register) {
+	k := c.K()
+	c.VPMOVD2M(m, k)
+	c.VBLENDMPS(other, s, k, s)
+}
+
+func (avx512) takeSign(c *build.Context, y, x, signBit reg.Register) {
+	const aOrBAndC = 0xf8
+	c.VPTERNLOGD(operand.U8(aOrBAndC), signBit, x, y)
+}
+
+func (avx512) newSet(c *build.Context) reg.Register {
+	k := c.K()
+	c.KXORW(k, k, k)
+	return k
+}
+
+func (avx512) orNaN(c *build.Context, set, x reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(unordered), x, x, k)
+	c.KORW(k, set, set)
+}
+
+func (avx512) setBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
+	c.KMOVW(set, bits.As32())
+}
+
+func (avx512) replaceNaN(c *build.Context, x, other reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(unordered), x, x, k)
+	c.VMOVAPS(other, k, x)
+}
+
+func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDW(v, m)
+}
+
+func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	loadFirst(c, addr(0), v, v.AsX())
+	for q := 1; q < 4; q++ {
+		c.VINSERTF32X4(operand.Imm(uint64(q)), addr(q), v, v)
+	}
+}
+
+// keyWords loads 8 words of two rows into each vector: the fewest loads, which
+// the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
+// rows; the quarters are exchanged with those of the other 8 rows.
+func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
+	half := func(first int) []reg.VecVirtual {
+		rows := w.vectorsOf(4)
+		for x := range rows {
+			loadFirst(w.Context, row(16*v+first+x), rows[x], rows[x].AsY())
+			w.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
+		}
+		return w.transpose4(rows)
+	}
+	low, high := half(0), half(8)
+	columns := w.vectorsOf(8)
+	for x := range low {
+		w.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
+		w.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
+	}
+	return columns
+}
+
+func (avx512) halvesOrder(g *gen) operand.Op {
+	words := make([]uint32, 16)
+	for i := range words {
+		first := uint32(i%8*4 + i/8) // of the lower halves, then of the upper ones
+		words[i] = (first+2)<<16 | first
+	}
+	return g.atHand(g.repeated("halves", words...))
+}
+
+func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []keyColumn {
+	return []keyColumn{func() reg.VecVirtual {
+		lower := c.ZMM()
+		c.VPERMW(x, order, x)
+		c.VCVTPH2PS(x.AsY(), lower)
+		return lower
+	}, func() reg.VecVirtual {
+		high, upper := c.YMM(), c.ZMM()
+		c.VEXTRACTI64X4(operand.Imm(1), x, high)
+		c.VCVTPH2PS(high, upper)
+		return upper
+	}}
+}
+
+// wordBytes: a byte i of the lower two with its sign flipped, i+128, is put where the mantissa
+// of 2^23, or 2^15, ends with it. The number that comes out is that plus i+128.
+func (avx512) wordBytes(g *gen) []wordByte {
+	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
+	return []wordByte{
+		{0, g.atHand(g.constant(0xff)), g.atHand(g.constant(sign0))},
+		{1, g.atHand(g.constant(0xff00)), g.atHand(g.constant(sign1))},
+		{number: 2}, {number: 3},
+	}
+}
+
+// widenByte: of the upper two bytes a shift is needed anyway; and these and the conversion
+// go where Zen 4 has no FMAs, unlike all that is logical.
+func (avx512) widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual {
+	if b.mask == nil {
+		return g.shiftByte(words, b)
+	}
+	const aAndBXorC = 0x6a
+	x := g.vec()
+	g.VMOVAPS(words, x)
+	g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+	g.VSUBPS(b.sign, x, x)
+	return x
+}
+
+func (avx512) repeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
+	c.VBROADCASTF32X4(m, v)
+}
+
+func (avx512) insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual) {
+	c.VINSERTF32X4(operand.Imm(uint64(quarter)), x, v, v)
+}
+
+func (avx512) oddQuarters(c *build.Context) operand.Op {
+	bits, k := c.GP32(), c.K()
+	c.MOVL(operand.U32(0xf0f0), bits)
+	c.KMOVW(bits, k)
+	return k
+}
+
+func (avx512) mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op) {
+	c.VBLENDMPS(m, v, odd, v)
+}
+
+// transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
+// and then the even or the odd ones of these.
+func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
+	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
+		z := c.ZMM()
+		c.VSHUFF32X4(operand.Imm(quarters), y, x, z)
+		return z
+	}
+	const first, last, even, odd = 0x44, 0xee, 0x88, 0xdd
+	var t []reg.VecVirtual
+	for _, half := range []uint64{first, last} {
+		x, y := pick(v[0], v[1], half), pick(v[2], v[3], half)
+		t = append(t, pick(x, y, even), pick(x, y, odd))
+	}
+	return t
+}
+
+func (avx512) quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register {
+	if quarter == 0 {
+		return v.AsX()
+	}
+	x := c.XMM()
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, x)
+	return x
+}
+
+func (avx512) storeQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
+	if quarter == 0 {
+		c.VMOVUPS(v.AsX(), m)
+		return
+	}
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, m)
+}

@@ -1,0 +1,199 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The converters go row by row, a vector of elements a turn. Where the vector does
+// not divide the row, the last turn goes back to the row's last elements: some
+// are converted a second time, with the same result. Rows shorter than a
+// vector go element by element.
+
+// elements emits the loop over count ≥ 1 elements; i is the index of the one at
+// hand, or of the first in a vector.
+func (g *gen) elements(count reg.Register, vector, single func(i reg.Register)) {
+	i, last := g.GP64(), g.GP64()
+	g.XORQ(i, i)
+	g.MOVQ(count, last)
+	g.SUBQ(operand.U32(g.lanes()), last)
+	g.JL(operand.LabelRef("single"))
+	g.Label("vector")
+	vector(i)
+	g.ADDQ(operand.U32(g.lanes()), i)
+	g.CMPQ(i, last)
+	g.JLE(operand.LabelRef("vector"))
+	g.CMPQ(i, count)
+	g.JE(operand.LabelRef("done"))
+	g.Comment("Less than a vector is left: do the last one.")
+	g.MOVQ(last, i)
+	g.JMP(operand.LabelRef("vector"))
+	g.Label("single")
+	single(i)
+	g.INCQ(i)
+	g.CMPQ(i, count)
+	g.JL(operand.LabelRef("single"))
+	g.Label("done")
+}
+
+// rows emits a function that converts rows of elements of from bytes into such of
+// to bytes. init makes what the conversions need.
+func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst operand.Mem), init func()) {
+	g.function(f)
+	src, dst, lds, ldd := g.slice("src"), g.slice("dst"), g.num("lds"), g.num("ldd")
+	n, d := g.num("n"), g.num("d")
+	g.TESTQ(n, n)
+	g.JZ(operand.LabelRef("end"))
+	g.TESTQ(d, d)
+	g.JZ(operand.LabelRef("end"))
+	init()
+	place := func(convert func(src, dst operand.Mem)) func(i reg.Register) {
+		return func(i reg.Register) { convert(indexed(src, i, from), indexed(dst, i, to)) }
+	}
+	g.Label("row")
+	g.elements(d, place(vector), place(single))
+	g.LEAQ(indexed(src, lds, from), src)
+	g.LEAQ(indexed(dst, ldd, to), dst)
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("row"))
+	g.Label("end")
+	g.ret()
+}
+
+// loadWide loads a vector of numbers of a type. Halves of bfloat16 go where they belong
+// in a float32; integers still lack their scale.
+func (g *gen) loadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
+	switch e {
+	case spec.Float32:
+		g.VMOVUPS(m, v)
+	case spec.F16:
+		g.VCVTPH2PS(m, v)
+	case spec.BF16:
+		g.VPMOVZXWD(m, v)
+		g.VPSLLD(operand.Imm(16), v, v)
+	case spec.Int8:
+		g.VPMOVSXBD(m, v)
+		g.VCVTDQ2PS(v, v)
+	}
+}
+
+func (g *gen) WidenF16() {
+	g.rows(spec.WidenF16, 2, 4, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.loadWide(spec.F16, src, v)
+		g.VMOVUPS(v, dst)
+	}, func(src, dst operand.Mem) {
+		h, x := g.GP32(), g.XMM()
+		g.MOVWLZX(src, h)
+		g.VMOVD(h, x)
+		g.VCVTPH2PS(x, x)
+		g.VMOVSS(x, dst)
+	}, func() {})
+}
+
+func (g *gen) WidenBF16() {
+	g.rows(spec.WidenBF16, 2, 4, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.loadWide(spec.BF16, src, v)
+		g.VMOVUPS(v, dst)
+	}, func(src, dst operand.Mem) {
+		h := g.GP32()
+		g.MOVWLZX(src, h)
+		g.SHLL(operand.Imm(16), h)
+		g.MOVL(h, dst)
+	}, func() {})
+}
+
+// WidenInt8 goes group by group within a row.
+func (g *gen) WidenInt8() {
+	g.function(spec.WidenInt8)
+	src, dst, scales := g.slice("src"), g.slice("dst"), g.slice("scales")
+	group, n := g.num("group"), g.num("n")
+	g.TESTQ(n, n)
+	g.JZ(operand.LabelRef("end"))
+	g.Label("row")
+	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.num("d")
+	g.TESTQ(left, left)
+	g.JZ(operand.LabelRef("end"))
+	g.MOVQ(src, from)
+	g.MOVQ(dst, to)
+	g.MOVQ(scales, s)
+	g.Label("group")
+	count, scale := g.GP64(), g.vec()
+	g.VBROADCASTSS(at(s, 0), scale)
+	g.ADDQ(operand.Imm(4), s)
+	g.MOVQ(group, count)
+	g.CMPQ(left, count)
+	g.CMOVQLT(left, count)
+	g.elements(count, func(i reg.Register) {
+		v := g.vec()
+		g.loadWide(spec.Int8, indexed(from, i, 1), v)
+		g.VMULPS(scale, v, v)
+		g.VMOVUPS(v, indexed(to, i, 4))
+	}, func(i reg.Register) {
+		number, x := g.GP32(), g.XMM()
+		g.MOVBLSX(indexed(from, i, 1), number)
+		g.VMOVD(number, x)
+		g.VCVTDQ2PS(x, x)
+		g.VMULSS(scale.AsX(), x, x)
+		g.VMOVSS(x, indexed(to, i, 4))
+	})
+	g.ADDQ(count, from)
+	g.LEAQ(indexed(to, count, 4), to)
+	g.SUBQ(count, left)
+	g.JNZ(operand.LabelRef("group"))
+	g.ADDQ(g.num("lds"), src)
+	g.LEAQ(indexed(dst, g.num("ldd"), 4), dst)
+	g.LEAQ(indexed(scales, g.num("lsc"), 4), scales)
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("row"))
+	g.Label("end")
+	g.ret()
+}
+
+func (g *gen) NarrowF16() {
+	nan := g.vec()
+	g.rows(spec.NarrowF16, 4, 2, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.VMOVUPS(src, v)
+		g.replaceNaN(g.Context, v, nan)
+		g.VCVTPS2PH(operand.Imm(0), v, dst)
+	}, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.VMOVSS(src, v.AsX())
+		g.replaceNaN(g.Context, v, nan)
+		g.VCVTPS2PH(operand.Imm(0), v.AsX(), v.AsX())
+		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
+	}, func() { g.VMOVUPS(g.constant(spec.NaN), nan) })
+}
+
+// NarrowBF16 adds half of the last place that stays, less the smallest bit unless
+// that place holds a one: so an exact half rounds to even.
+func (g *gen) NarrowBF16() {
+	nan, one, half := g.vec(), g.vec(), g.vec()
+	round := func(v reg.VecVirtual) {
+		odd := g.vec()
+		g.replaceNaN(g.Context, v, nan)
+		g.VPSRLD(operand.Imm(16), v, odd)
+		g.VANDPS(one, odd, odd)
+		g.VPADDD(half, v, v)
+		g.VPADDD(odd, v, v)
+		g.VPSRLD(operand.Imm(16), v, v)
+	}
+	g.rows(spec.NarrowBF16, 4, 2, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.VMOVUPS(src, v)
+		round(v)
+		g.storeWords(g.Context, v, dst)
+	}, func(src, dst operand.Mem) {
+		v := g.vec()
+		g.VMOVSS(src, v.AsX())
+		round(v)
+		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
+	}, func() {
+		g.VMOVUPS(g.constant(spec.NaN), nan)
+		g.VMOVUPS(g.constant(1), one)
+		g.VMOVUPS(g.constant(0x7fff), half)
+	})
+}

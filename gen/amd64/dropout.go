@@ -1,0 +1,198 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Dropout drops weights, one vector of lanes after the other. An evaluation of
+// Philox gives the numbers of 4 keys, a vector each. A round turns the counter
+// (c0, c1, c2, c3) into, with the products' low and high words,
+//
+//	(high(M1·c2) ^ c1 ^ k0, low(M1·c2), high(M0·c0) ^ c3 ^ k1, low(M0·c0))
+//
+// A product of 32-bit numbers takes 64 bits, so a vector of lanes is worked on in
+// two halves, with numbers in the lower words of 64-bit lanes and anything above
+// them: a product's low word need not be moved at all.
+//
+// The counters of a panel, (sequence, head, position, key / 4), differ little: the
+// first and the last word are those of all lanes. The first round's products do not
+// depend on the key, which reaches one word only, still the same in all lanes; so the
+// second round's product that depends on it is a scalar one, and only from the third
+// round on everything is done in vectors for every 4 keys.
+//
+// Vector registers: 3 words of each half that do not depend on the key, the 4 words
+// of the first half while the second is worked on, there 4 words and 2 more.
+func (g *gen) Dropout() {
+	g.function(spec.Dropout)
+	d := dropper{gen: g, s: g.slice("s"), ld: g.stride("ld"), keys: g.slice("keys"), head: g.slice("head"), pos: g.slice("pos"),
+		m0: g.atHand(g.constant(spec.PhiloxM0)), m1: g.atHand(g.constant(spec.PhiloxM1))}
+	left := g.sliceLen("pos")
+	d.rows = g.num("n")
+	g.TESTQ(d.rows, d.rows)
+	g.JZ(operand.LabelRef("done"))
+	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
+	g.Label("lanes")
+	d.begin()
+	g.align()
+	g.Label("group")
+	d.apply(d.words())
+	g.INCQ(d.group)
+	g.JMP(operand.LabelRef("group"))
+	d.enter()
+	g.Label("next")
+	g.advance(g.bytes(), d.s, d.head, d.pos)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JNZ(operand.LabelRef("lanes"))
+	g.Label("done")
+	g.ret()
+}
+
+type dropper struct {
+	*gen
+	s, ld, keys, head, pos reg.GPVirtual
+	m0, m1                 operand.Op
+
+	row, rows reg.GPVirtual        // at hand, left
+	group     reg.GPVirtual        // number of the row's key / 4
+	first     reg.GPVirtual        // the first row's key in its group, then 0
+	mixed     reg.GPVirtual        // what the last word of the counter meets in the first round
+	halves    [2][3]reg.VecVirtual // c1 after the first round, c2 and c3 after the second
+}
+
+// apply drops weights of up to 4 rows by the numbers of their group, from row
+// first on.
+func (d *dropper) apply(words []reg.VecVirtual) {
+	d.Comment("Keep or drop, row by row.")
+	threshold, scale := d.vec(), d.vec()
+	d.VBROADCASTSS(d.argument("threshold"), threshold)
+	d.VBROADCASTSS(d.argument("scale"), scale)
+	d.TESTQ(d.first, d.first)
+	d.JNZ(operand.LabelRef("within"))
+	for w, word := range words {
+		if w > 0 {
+			d.Label(fmt.Sprintf("word%d", w))
+		}
+		x := d.vec()
+		d.VMULPS(at(d.row, 0), scale, x)
+		d.zeroBelow(d.Context, x, word, threshold)
+		d.VMOVUPS(x, at(d.row, 0))
+		d.ADDQ(d.ld, d.row)
+		d.DECQ(d.rows)
+		d.JZ(operand.LabelRef("next"))
+	}
+}
+
+// enter goes on with apply at row first, once.
+func (d *dropper) enter() {
+	d.Comment("The first key is not the first of its group.")
+	d.Label("within")
+	w := d.GP64()
+	d.MOVQ(d.first, w)
+	d.XORQ(d.first, d.first)
+	d.CMPQ(w, operand.Imm(2))
+	d.JL(operand.LabelRef("word1"))
+	d.JE(operand.LabelRef("word2"))
+	d.JMP(operand.LabelRef("word3"))
+}
+
+// begin begins a vector of lanes, with what does not depend on the key.
+func (d *dropper) begin() {
+	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.num("n"), d.num("j0"), d.GP64(), d.GP64()
+	d.MOVQ(d.s, d.row)
+	d.MOVQ(d.group, d.first)
+	d.SHRQ(operand.Imm(2), d.group)
+	d.ANDQ(operand.Imm(3), d.first)
+	d.Comment("The first two rounds, but for the key.")
+	m, low, x := d.GP64(), d.vec(), d.XMM()
+	d.MOVL(d.argument("sequence"), d.mixed.As32())
+	d.MOVL(operand.U32(spec.PhiloxM0), m.As32())
+	d.IMULQ(m, d.mixed)
+	d.VMOVD(d.mixed.As32(), x)
+	d.VPBROADCASTD(x, low)
+	d.SHRQ(operand.Imm(32), d.mixed)
+	d.XORL(d.key(1), d.mixed.As32())
+	head, pos := d.spread(d.head), d.spread(d.pos)
+	for h := range d.halves {
+		c0, c1 := d.vec(), d.vec()
+		d.VPMULUDQ(d.m1, pos[h], c1)
+		d.VPSRLQ(operand.Imm(32), c1, c0)
+		d.xor(d.Context, c0, head[h], d.key(0))
+		c2, c3 := d.vec(), d.vec()
+		d.VPMULUDQ(d.m0, c0, c3)
+		d.VPSRLQ(operand.Imm(32), c3, c2)
+		d.xor(d.Context, c2, low, d.key(3))
+		d.halves[h] = [3]reg.VecVirtual{c1, c2, c3}
+	}
+}
+
+// spread loads a vector and returns its halves: the first and the last two numbers
+// of every quarter.
+func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
+	x, h := d.vec(), [2]reg.VecVirtual{d.vec(), d.vec()}
+	d.VMOVUPS(at(p, 0), x)
+	d.VPUNPCKLDQ(x, x, h[0])
+	d.VPUNPCKHDQ(x, x, h[1])
+	return h
+}
+
+// key is the memory of a round's key: two a round.
+func (d *dropper) key(i int) operand.Mem { return at(d.keys, 4*i) }
+
+// words emits an evaluation of Philox.
+func (d *dropper) words() []reg.VecVirtual {
+	d.Comment("The second round's product of the word with the key.")
+	p, m, x, low, high := d.GP64(), d.GP64(), d.XMM(), d.vec(), d.vec()
+	d.MOVL(d.group.As32(), p.As32())
+	d.XORL(d.mixed.As32(), p.As32())
+	d.MOVL(operand.U32(spec.PhiloxM1), m.As32())
+	d.IMULQ(m, p)
+	d.VMOVD(p.As32(), x)
+	d.VPBROADCASTD(x, low)
+	d.SHRQ(operand.Imm(32), p)
+	d.XORL(d.key(2), p.As32())
+	d.VMOVD(p.As32(), x)
+	d.VPBROADCASTD(x, high)
+	var w [][]reg.VecVirtual
+	if d.evex() { // registers for both halves at once, whose latencies then hide each other
+		w = d.rounds(d.halves[:], low, high)
+	} else {
+		w = append(d.rounds(d.halves[:1], low, high), d.rounds(d.halves[1:], low, high)...)
+	}
+	d.Comment("The halves' numbers side by side.")
+	for i, x := range w[0] {
+		d.VSHUFPS(operand.Imm(0x88), w[1][i], x, x)
+	}
+	return w[0]
+}
+
+// rounds emits the end of the second round of some halves and the other rounds.
+func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [][]reg.VecVirtual {
+	d.Comment("The rounds from the third on.")
+	c := make([][]reg.VecVirtual, len(halves))
+	for h, half := range halves {
+		c0 := d.vec()
+		d.VXORPS(high, half[0], c0)
+		c[h] = []reg.VecVirtual{c0, low, half[1], half[2]}
+	}
+	for r := 2; r < spec.PhiloxRounds; r++ {
+		for h := range c {
+			c[h] = d.round(r, c[h])
+		}
+	}
+	return c
+}
+
+func (d *dropper) round(r int, c []reg.VecVirtual) []reg.VecVirtual {
+	low0, low1, high0, high1 := d.vec(), d.vec(), d.vec(), d.vec()
+	d.VPMULUDQ(d.m0, c[0], low0)
+	d.VPMULUDQ(d.m1, c[2], low1)
+	d.VPSRLQ(operand.Imm(32), low1, high1)
+	d.xor(d.Context, high1, c[1], d.key(2*r))
+	d.VPSRLQ(operand.Imm(32), low0, high0)
+	d.xor(d.Context, high0, c[3], d.key(2*r+1))
+	return []reg.VecVirtual{high1, low1, high0, low0}
+}

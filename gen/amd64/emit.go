@@ -1,0 +1,263 @@
+package amd64
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/buildtags"
+	"github.com/mmcloughlin/avo/gotypes"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A gen emits the functions of one ISA.
+type gen struct {
+	*build.Context
+	isa
+	data      map[string]operand.Mem // vectors in read-only data, by name
+	functions []spec.Function
+}
+
+// AVX2 and AVX512 generate the functions of these ISAs.
+func AVX2() (spec.Output, error)   { return buildISA(avx2{}) }
+func AVX512() (spec.Output, error) { return buildISA(avx512{}) }
+
+// buildISA generates the functions of one ISA. It returns nothing unless all of them
+// compile and pass the lint.
+func buildISA(i isa) (spec.Output, error) {
+	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
+	spec.EmitAll(g, i.tiles(), i.weightTile())
+	asm, stubs, err := compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i)...) })
+	return spec.Output{ISA: i.name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+}
+
+// compile makes a file of what has been emitted, if the check finds nothing.
+func compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
+	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
+	file, err := c.Result()
+	if err != nil {
+		var all build.ErrorList
+		if errors.As(err, &all) {
+			for _, e := range all {
+				err = errors.Join(err, e)
+			}
+		}
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := check(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	cfg := printer.Config{Name: "gen", Pkg: "asm"}
+	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	if stubs, err = printer.NewStubs(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	return asm, stubs, nil
+}
+
+// function starts a function; its name gets the ISA's suffix.
+func (g *gen) function(f spec.Function) {
+	g.functions = append(g.functions, f)
+	name := f.Name + g.name()
+	g.Function(name)
+	g.Attributes(attr.NOSPLIT)
+	g.SignatureExpr("func" + f.Signature)
+	g.Doc(name + " " + f.Doc)
+	g.Pragma("noescape")
+}
+
+// ret ends a function: the upper halves of the vector registers are cleared,
+// or SSE code after it would be slow.
+func (g *gen) ret() {
+	g.VZEROUPPER()
+	g.RET()
+}
+
+// slice loads the base pointer of a slice parameter.
+func (g *gen) slice(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Base(), g.GP64()).(reg.GPVirtual)
+}
+
+// sliceLen loads the length of a slice parameter.
+func (g *gen) sliceLen(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Len(), g.GP64()).(reg.GPVirtual)
+}
+
+// num loads an int parameter.
+func (g *gen) num(name string) reg.GPVirtual {
+	return g.Load(g.Param(name), g.GP64()).(reg.GPVirtual)
+}
+
+// stride loads an int parameter that counts float32 elements, in bytes.
+func (g *gen) stride(name string) reg.GPVirtual { return g.strideOf(name, spec.Float32) }
+
+// strideOf loads an int parameter that counts elements of a type, in bytes.
+func (g *gen) strideOf(name string, e spec.Element) reg.GPVirtual {
+	r := g.num(name)
+	if e.Shift() > 0 {
+		g.SHLQ(operand.U8(e.Shift()), r)
+	}
+	return r
+}
+
+// argument is the memory of a parameter that is not a slice.
+func (g *gen) argument(name string) operand.Mem { return g.memory(g.Param(name)) }
+
+// memory is the memory of a parameter or a part of it.
+func (g *gen) memory(c gotypes.Component) operand.Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// move copies a number in memory.
+func (g *gen) move(from, to operand.Mem) {
+	x := g.GP64()
+	g.MOVQ(from, x)
+	g.MOVQ(x, to)
+}
+
+// advance adds a number of bytes to pointers.
+func (g *gen) advance(bytes int, pointers ...reg.GPVirtual) {
+	for _, p := range pointers {
+		g.ADDQ(operand.U32(bytes), p)
+	}
+}
+
+// loadFirst loads the first part of v and clears the rest. avo is told that, or it
+// would keep v alive from the function's start on for what the rest held.
+func loadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
+	c.Instruction(&ir.Instruction{Opcode: "VMOVUPS", Operands: []operand.Op{m, part},
+		Inputs: []operand.Op{m}, Outputs: []operand.Op{v}})
+}
+
+// align aligns the loop that follows, so that its instructions come from as few
+// lines of the instruction cache as possible.
+func (g *gen) align() {
+	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
+}
+
+// at is the memory at a byte offset from a pointer.
+func at(base reg.Register, disp int) operand.Mem {
+	return operand.Mem{Base: base, Disp: disp}
+}
+
+// indexed is the memory at base + index·scale.
+func indexed(base, index reg.Register, scale uint8) operand.Mem {
+	return operand.Mem{Base: base, Index: index, Scale: scale}
+}
+
+// constant returns a vector of one repeated 32-bit value in read-only data.
+func (g *gen) constant(bits uint32) operand.Mem {
+	return g.repeated(fmt.Sprintf("const%08x", bits), bits)
+}
+
+// repeated returns a vector of 32-bit values in read-only data, repeated as often as
+// they fit. The same name stands for the same values.
+func (g *gen) repeated(name string, words ...uint32) operand.Mem {
+	if m, ok := g.data[name]; ok {
+		return m
+	}
+	m := g.StaticGlobal(name + g.name())
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range g.lanes() {
+		g.AddDatum(4*i, operand.U32(words[i%len(words)]))
+	}
+	g.data[name] = m
+	return m
+}
+
+// atHand is a constant in a register where the ISA has enough of them, else in
+// memory.
+func (g *gen) atHand(m operand.Mem) operand.Op {
+	if !g.evex() {
+		return m
+	}
+	r := g.vec()
+	g.VMOVUPS(m, r)
+	return r
+}
+
+// vectorsOf returns n fresh vector registers.
+func (g *gen) vectorsOf(n int) []reg.VecVirtual {
+	vs := make([]reg.VecVirtual, n)
+	for i := range vs {
+		vs[i] = g.vector(g.Context)
+	}
+	return vs
+}
+
+func (g *gen) vec() reg.VecVirtual { return g.vector(g.Context) }
+
+// bytes is the size of a vector.
+func (g *gen) bytes() int { return 4 * g.lanes() }
+
+// interleave emits what two functions emit, the instructions of the second one evenly
+// between those that are the first two thirds of the first one's, so that what they make is
+// ready in the end, and without comments, which would stand beside the wrong ones. Neither
+// may have labels, or need what the other makes.
+func (g *gen) interleave(main, beside func()) {
+	fn := g.current()
+	others, nodes := g.emitted(beside), g.emitted(main)
+	others = slices.DeleteFunc(others, func(n ir.Node) bool { _, is := n.(*ir.Comment); return is })
+	done := 0
+	for i, n := range nodes {
+		fn.AddNode(n)
+		for due := (i + 1) * 3 * len(others) / (2 * len(nodes)); done < min(due, len(others)); done++ {
+			fn.AddNode(others[done])
+		}
+	}
+}
+
+// emitted returns what a function emits, which is taken back.
+func (g *gen) emitted(emit func()) []ir.Node {
+	fn := g.current()
+	start := len(fn.Nodes)
+	emit()
+	nodes := slices.Clone(fn.Nodes[start:])
+	fn.Nodes = fn.Nodes[:start]
+	return nodes
+}
+
+// current is the function at hand.
+func (g *gen) current() *ir.Function {
+	file, _ := g.Result() // with the errors of all, which are seen in the end
+	fns := file.Functions()
+	return fns[len(fns)-1]
+}
+
+// chunks emits the rest of a function that works on left columns of a panel in
+// chunks of vectors: as many as widest, a power of 2, while that many are left,
+// then fewer. chunk does one, from a label that is its name, and moves the
+// pointers on.
+func (g *gen) chunks(widest int, left reg.GPVirtual, chunk func(vectors int, name string)) {
+	name := func(vectors int) string { return fmt.Sprintf("chunk%d", vectors) }
+	g.Comment("The widest chunk of columns that is left.")
+	g.Label("columns")
+	for v := widest; v > 1; v /= 2 {
+		g.CMPQ(left, operand.U32(v*g.lanes()))
+		g.JGE(operand.LabelRef(name(v)))
+	}
+	g.TESTQ(left, left)
+	g.JNZ(operand.LabelRef(name(1)))
+	g.ret()
+	for v := widest; v > 0; v /= 2 {
+		chunk(v, name(v))
+		g.SUBQ(operand.U32(v*g.lanes()), left)
+		g.JMP(operand.LabelRef("columns"))
+	}
+}

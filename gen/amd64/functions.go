@@ -1,0 +1,178 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The functions over slices go a vector of elements a turn. Where the vector does
+// not divide the slice, the last vector of it overlaps the one before; as dst may be
+// src, it is computed first of all and stored last. Slices shorter than a vector go
+// element by element.
+
+// each emits a function over len(dst) elements. init makes what f needs, which
+// overwrites a vector and returns the result.
+func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
+	g.function(f)
+	dst, src, count := g.slice("dst"), g.slice("src"), g.sliceLen("dst")
+	init()
+	i, end, x := g.GP64(), g.GP64(), g.vec()
+	g.XORQ(i, i)
+	g.MOVQ(count, end)
+	g.SUBQ(operand.U32(g.lanes()), end)
+	g.JL(operand.LabelRef("single"))
+	g.Comment("The last vector waits in a register.")
+	g.VMOVUPS(indexed(src, end, 4), x)
+	last := compute(x)
+	g.JZ(operand.LabelRef("last"))
+	g.align()
+	g.Label("vector")
+	x = g.vec()
+	g.VMOVUPS(indexed(src, i, 4), x)
+	g.VMOVUPS(compute(x), indexed(dst, i, 4))
+	g.ADDQ(operand.U32(g.lanes()), i)
+	g.CMPQ(i, end)
+	g.JLT(operand.LabelRef("vector"))
+	g.Label("last")
+	g.VMOVUPS(last, indexed(dst, end, 4))
+	g.ret()
+
+	g.Label("single")
+	g.CMPQ(i, count)
+	g.JGE(operand.LabelRef("done"))
+	x = g.vec()
+	g.VMOVSS(indexed(src, i, 4), x.AsX())
+	g.VMOVSS(compute(x).AsX(), indexed(dst, i, 4))
+	g.INCQ(i)
+	g.JMP(operand.LabelRef("single"))
+	g.Label("done")
+	g.ret()
+}
+
+// Exp2 is not for x ≤ 0 alone: beyond 128 x is 128, where n is 128 and the
+// polynomial 1, and the scaling makes it +Inf.
+func (g *gen) Exp2() {
+	var ops []operand.Op
+	limit := g.vec()
+	g.each(spec.Exp2, func() {
+		ops = g.exp2Operands()
+		g.VMOVUPS(g.constant(spec.Plus128), limit)
+	}, func(x reg.VecVirtual) reg.VecVirtual {
+		g.VMINPS(x, limit, x) // a NaN stays
+		return g.exp2(ops, []reg.VecVirtual{x})[0]
+	})
+}
+
+func (g *gen) Tanh() {
+	var o tanhOperands
+	g.each(spec.Tanh, func() { o = g.tanhOperands() }, func(x reg.VecVirtual) reg.VecVirtual { return g.tanh(o, x) })
+}
+
+const exp2Numbers = len(spec.Exp2Coefficients) + 1
+
+// exp2Operands are the coefficients, then -126: in registers where the ISA has
+// enough of them, else in memory.
+func (g *gen) exp2Operands() []operand.Op {
+	ops := make([]operand.Op, 0, exp2Numbers)
+	for _, bits := range append(spec.Exp2Coefficients[:], spec.Minus126) {
+		ops = append(ops, g.atHand(g.constant(bits)))
+	}
+	return ops
+}
+
+// exp2 emits p = 2^x for several vectors at once, so that one's latency hides
+// behind the others. x is overwritten.
+func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
+	ns, rs, ps := g.vectorsOf(len(xs)), g.vectorsOf(len(xs)), g.vectorsOf(len(xs))
+	keep := make([]reg.Register, len(xs))
+	g.Comment("exp2: x = n + r, n an integer; lanes below -126 are not kept.")
+	for i := range xs {
+		keep[i] = g.split(g.Context, xs[i], ns[i], rs[i], ops[7])
+	}
+	g.Comment("The polynomial in r, by Horner's rule.")
+	for i := range xs {
+		g.VMOVUPS(ops[5], ps[i])
+	}
+	for i := range xs {
+		g.VFMADD231PS(ops[6], rs[i], ps[i]) // c5 + c6·r
+	}
+	for c := 4; c >= 0; c-- {
+		for i := range xs {
+			g.VFMADD213PS(ops[c], rs[i], ps[i]) // c + p·r
+		}
+	}
+	g.Comment("Scale by 2^n.")
+	for i := range xs {
+		g.scale(g.Context, ps[i], ns[i], keep[i])
+	}
+	return ps
+}
+
+// finiteMax emits z = m with 0 for -Inf: a lane that has seen no key must give
+// weights 0, and -Inf - -Inf would be NaN.
+func (g *gen) finiteMax(m reg.Register) reg.VecVirtual {
+	z := g.vec()
+	g.Comment("z = m, 0 for -Inf.")
+	g.VMOVAPS(m, z)
+	g.zeroWhere(g.Context, z, m, g.constant(spec.MinusInf))
+	return z
+}
+
+// tanh is t + v·r / (h(r²) + t·r), with c, t = tanh c and v = 1-t² from tables of 8
+// points, of which that nearest to |x| is taken, and r = |x|-c; h is a polynomial
+// for r/tanh r. It has 15 operations and a division, which has a unit for itself.
+// A permutation of lanes reads the tables: its index is the low bits of |x|
+// scaled and added to 1.5·2^23, and the rest of the bits does not matter to it.
+
+// A tanhOperands holds what tanh needs throughout: in registers what must be and,
+// where the ISA has enough of them, the rest.
+type tanhOperands struct {
+	sign, limit    reg.VecVirtual
+	density, round operand.Op
+	b              [len(spec.TanhCoefficients)]operand.Op
+	c, t, v        operand.Op
+}
+
+func (g *gen) tanhOperands() tanhOperands {
+	o := tanhOperands{sign: g.vec(), limit: g.vec()}
+	g.VMOVUPS(g.constant(spec.SignBit), o.sign)
+	g.VMOVUPS(g.constant(spec.TanhLimit), o.limit)
+	o.density, o.round = g.atHand(g.constant(spec.TanhDensity)), g.atHand(g.constant(spec.RoundMagic))
+	for i, bits := range spec.TanhCoefficients {
+		o.b[i] = g.atHand(g.constant(bits))
+	}
+	o.c, o.t, o.v = g.atHand(g.repeated("tanhC", spec.TanhC...)), g.atHand(g.repeated("tanhT", spec.TanhT...)), g.atHand(g.repeated("tanhV", spec.TanhV...))
+	return o
+}
+
+// tanh emits y = tanh(x) for one vector; x is overwritten. The latency is that of
+// 10 operations and a division: it takes other work to hide behind, such as that of
+// the turns of a loop that do not wait for each other.
+func (g *gen) tanh(o tanhOperands, x reg.VecVirtual) (y reg.VecVirtual) {
+	r, k, c := g.vec(), g.vec(), g.vec()
+	g.Comment("tanh: the point c nearest to |x|, and r = |x|-c.")
+	g.VANDNPS(x, o.sign, r)
+	g.VMINPS(r, o.limit, r) // a NaN stays
+	g.VMOVUPS(o.round, k)
+	g.VFMADD231PS(o.density, r, k)
+	g.VPERMPS(o.c, k, c)
+	g.VSUBPS(c, r, r)
+	g.Comment("h, a polynomial in r².")
+	u, h := g.vec(), g.vec()
+	g.VMULPS(r, r, u)
+	g.VMOVUPS(o.b[2], h)
+	g.VFMADD231PS(o.b[3], u, h)
+	g.VFMADD213PS(o.b[1], u, h)
+	g.VFMADD213PS(o.b[0], u, h)
+	g.Comment("t + v·r / (h + t·r), with the sign of x.")
+	y, q := g.vec(), g.vec()
+	g.VPERMPS(o.t, k, y)
+	g.VPERMPS(o.v, k, q)
+	g.VFMADD231PS(y, r, h)
+	g.VMULPS(r, q, q)
+	g.VDIVPS(h, q, q)
+	g.VADDPS(q, y, y)
+	g.takeSign(g.Context, y, x, o.sign)
+	return y
+}

@@ -1,0 +1,394 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The tile product does nearly all the work of attention:
+//
+//	C[i][lane] = Σ A[i·rs + x·cs] · B[x·ldb + lane], x ascending, one fma each
+//
+// It is an outer product: every step of x takes a row of B, some vectors wide,
+// and adds its product with one number from each row of A to the accumulators,
+// rows × vectors of them, which stay in registers:
+//
+//	          B[x]      b0   b1
+//	A[0][x]  a ───►   acc00 acc01
+//	A[1][x]  a ───►   acc10 acc11
+//	  ...                ...
+//
+// A step costs rows·vectors FMAs for rows + vectors loads, so that larger tiles
+// spare loads; the accumulators must be many enough to hide the FMA's latency
+// (2 units · 4 cycles = 8) and few enough to leave registers for b and a. The
+// shapes are data of the ISA.
+//
+// Addresses: the rows of A lie rs bytes apart. From one moving pointer p, rows
+// 0, 1, 2, 4, 8 are p + rs·{0, 1, 2, 4, 8}; the others take odd multiples of rs
+// that are kept in registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
+//
+// General registers in the inner loop: p, cs, rs and its odd multiples (5), b,
+// ldb, steps left; around it a, c and rows left: 14 of 15. The rest is loaded
+// from the arguments when it is needed.
+
+// unroll is the number of steps in a turn of the inner loop.
+const unroll = 2
+
+func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
+	g.function(spec.Gemm(s.Vectors, s.Vectors*g.lanes(), e, g.name()))
+	t := &gemmer{gen: g, vectors: s.Vectors, epilogue: e}
+	t.emit(s.Rows)
+}
+
+func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
+	g.function(spec.WeightGemm(b))
+	t := &gemmer{gen: g, vectors: s.Vectors, weights: true, element: b}
+	t.emit(s.Rows)
+}
+
+// A gemmer emits one tile function.
+type gemmer struct {
+	*gen
+	vectors  int
+	epilogue spec.Epilogue
+	weights  bool
+	element  spec.Element // of B
+
+	a, c, m     reg.GPVirtual // row of A, row of C, rows left
+	rs, cs, ldb reg.GPVirtual // in bytes
+	odd         map[int]reg.GPVirtual
+}
+
+// emit emits the loop over the rows. All tiles but the last two have full
+// height; those share what is left evenly, as very low tiles are slow: their few
+// accumulators wait for each other.
+func (t *gemmer) emit(rows int) {
+	t.a, t.c = t.slice("a"), t.slice("c")
+	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.num("ldb")
+	t.SHLQ(operand.U8(t.element.Shift()), t.ldb)
+	t.m = t.num("m")
+	t.oddMultiples(rows)
+
+	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.Label("rows")
+	t.CMPQ(t.m, operand.U32(2*rows))
+	t.JGE(operand.LabelRef(tileLabel(rows)))
+	t.CMPQ(t.m, operand.U32(rows))
+	t.JE(operand.LabelRef(tileLabel(rows)))
+	height := t.GP64()
+	t.MOVQ(t.m, height)
+	t.JL(operand.LabelRef("last"))
+	t.INCQ(height)
+	t.SHRQ(operand.Imm(1), height)
+	t.Label("last")
+	t.TESTQ(height, height)
+	t.JZ(operand.LabelRef("done"))
+	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
+		t.CMPQ(height, operand.U32(h))
+		t.JE(operand.LabelRef(tileLabel(h)))
+	}
+	t.Label("done")
+	t.ret()
+
+	for h := rows; h > 0; h-- {
+		t.one(h)
+	}
+}
+
+func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }
+
+// oddMultiples computes the multiples of rs that the addresses of rows need.
+func (t *gemmer) oddMultiples(rows int) {
+	t.odd = map[int]reg.GPVirtual{1: t.rs}
+	for o := 3; o < rows; o += 2 {
+		r := t.GP64()
+		t.LEAQ(indexed(t.odd[o-2], t.rs, 2), r)
+		t.odd[o] = r
+	}
+}
+
+// address is that of the number of row i at p.
+func (t *gemmer) address(p reg.Register, i int) operand.Mem {
+	if i == 0 {
+		return at(p, 0)
+	}
+	scale := uint8(1)
+	for i%2 == 0 && scale < 8 {
+		i, scale = i/2, scale*2
+	}
+	return indexed(p, t.odd[i], scale)
+}
+
+// one emits a tile of a number of rows.
+func (t *gemmer) one(rows int) {
+	name := tileLabel(rows)
+	t.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
+	t.Label(name)
+	acc := make([][]reg.VecVirtual, rows)
+	for i := range acc {
+		acc[i] = t.vectorsOf(t.vectors)
+	}
+	t.start(acc, name)
+	t.steps(acc, name)
+	switch t.epilogue {
+	case spec.StoreMax:
+		t.storeMax(acc)
+	case spec.StoreMerge:
+		t.storeMerge(acc)
+	default:
+		t.eachRow(acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
+	}
+	t.Comment("On to the rows below.")
+	t.SUBQ(operand.U32(rows), t.m)
+	for i := rows; i > 0; {
+		h := 8 // a += rows·rs, in powers of two
+		for h > i {
+			h /= 2
+		}
+		t.LEAQ(indexed(t.a, t.rs, uint8(h)), t.a)
+		i -= h
+	}
+	t.JMP(operand.LabelRef("rows"))
+}
+
+// start gives the accumulators their first value.
+func (t *gemmer) start(acc [][]reg.VecVirtual, name string) {
+	for i := range acc {
+		for _, v := range acc[i] {
+			t.zero(t.Context, v)
+		}
+	}
+	if t.epilogue != spec.Store {
+		return
+	}
+	load, err := t.Param("load").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	t.Comment("The chains start from +0, or from C.")
+	t.CMPB(load.Addr, operand.Imm(0))
+	t.JE(operand.LabelRef(name + "zero"))
+	c, ldc := t.GP64(), t.stride("ldc")
+	t.MOVQ(t.c, c)
+	for i := range acc {
+		for v := range acc[i] {
+			t.VMOVUPS(at(c, v*t.bytes()), acc[i][v])
+		}
+		t.ADDQ(ldc, c)
+	}
+	t.Label(name + "zero")
+}
+
+// steps emits the inner loop, unrolled, and the loop for the steps that are left.
+// On Zen 4 turns of 1 to 8 steps are equally fast; two halve the loop's own
+// instructions where there are two FMAs of full width a cycle.
+func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
+	k, p, b := t.num("k"), t.GP64(), t.slice("b")
+	t.MOVQ(t.a, p)
+	if len(acc) == 1 {
+		t.denseSteps(acc[0], k, p, b, name)
+	}
+	t.SUBQ(operand.Imm(unroll), k)
+	t.JL(operand.LabelRef(name + "fewer"))
+	t.Comment("One step: a row of B times a number of every row of A.")
+	t.align()
+	t.Label(name + "steps")
+	for range unroll {
+		t.step(acc, p, b)
+	}
+	t.SUBQ(operand.Imm(unroll), k)
+	t.JGE(operand.LabelRef(name + "steps"))
+	t.Label(name + "fewer")
+	t.ADDQ(operand.Imm(unroll), k)
+	t.JZ(operand.LabelRef(name + "done"))
+	t.Label(name + "step")
+	t.step(acc, p, b)
+	t.DECQ(k)
+	t.JNZ(operand.LabelRef(name + "step"))
+	t.Label(name + "done")
+}
+
+// denseSteps emits a loop of eight steps for a single row of A, where its numbers
+// and the rows of B lie one after the other. Such a tile waits for its own chain;
+// the fewer instructions it has, the more of the next call starts meanwhile.
+func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+	const steps = 8
+	row := t.vectors * t.bytesOfB()
+	t.CMPQ(t.cs, operand.Imm(4))
+	t.JNE(operand.LabelRef(name + "sparse"))
+	t.CMPQ(t.ldb, operand.U32(row))
+	t.JNE(operand.LabelRef(name + "sparse"))
+	t.SUBQ(operand.Imm(steps), k)
+	t.JL(operand.LabelRef(name + "fewdense"))
+	t.align()
+	t.Label(name + "dense")
+	for i := range steps {
+		a := t.vec()
+		t.VBROADCASTSS(at(p, 4*i), a)
+		for v := range acc {
+			t.VFMADD231PS(t.operandOfB(at(b, i*row+v*t.bytesOfB())), a, acc[v])
+		}
+	}
+	t.ADDQ(operand.U32(4*steps), p)
+	t.ADDQ(operand.U32(steps*row), b)
+	t.SUBQ(operand.Imm(steps), k)
+	t.JGE(operand.LabelRef(name + "dense"))
+	t.Label(name + "fewdense")
+	t.ADDQ(operand.Imm(steps), k)
+	t.Label(name + "sparse")
+}
+
+// step emits one step, and moves p and b to the next. Of the numbers of A and the
+// vectors of B those stay in registers that are fewer; the others pass one by one.
+func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
+	switch {
+	case len(acc) < t.vectors:
+		as := t.vectorsOf(len(acc))
+		for i := range as {
+			t.VBROADCASTSS(t.address(p, i), as[i])
+		}
+		for v := range t.vectors {
+			m := at(b, v*t.bytesOfB())
+			if len(acc) == 1 { // a vector that is used once
+				t.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
+				continue
+			}
+			x := t.loadB(m)
+			for i := range acc {
+				t.VFMADD231PS(x, as[i], acc[i][v])
+			}
+		}
+	case t.vectors == 1:
+		x := t.loadB(at(b, 0))
+		for i := range acc {
+			t.fmaBroadcast(t.Context, t.address(p, i), x, acc[i][0])
+		}
+	default:
+		bs := make([]reg.VecVirtual, t.vectors)
+		for v := range bs {
+			bs[v] = t.loadB(at(b, v*t.bytesOfB()))
+		}
+		for i := range acc {
+			a := t.vec()
+			t.VBROADCASTSS(t.address(p, i), a)
+			for v := range bs {
+				t.VFMADD231PS(bs[v], a, acc[i][v])
+			}
+		}
+	}
+	if t.weights && len(acc)*t.vectors >= busy {
+		for d := 0; d < t.vectors*t.bytesOfB(); d += spec.LineBytes {
+			t.PREFETCHT0(at(b, ahead+d))
+		}
+	}
+	t.ADDQ(t.ldb, b)
+	t.ADDQ(t.cs, p)
+}
+
+// A step of so many FMAs keeps the processor busy for so long that what it looks ahead
+// by itself is little memory: then a strip is fetched by instructions, so many bytes
+// ahead. (On Zen 4 products with 8 rows gain a fifth, those with up to 4 lose.)
+const (
+	busy  = 18
+	ahead = 4096
+)
+
+// bytesOfB is the memory that a vector of B takes.
+func (t *gemmer) bytesOfB() int { return t.lanes() << t.element.Shift() }
+
+// loadB loads a vector of B.
+func (t *gemmer) loadB(m operand.Mem) reg.VecVirtual {
+	x := t.vec()
+	t.loadWide(t.element, m, x)
+	return x
+}
+
+// operandOfB is a vector of B as the operand of its only FMA: memory, if it needs
+// no conversion.
+func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
+	if t.element == spec.Float32 {
+		return m
+	}
+	return t.loadB(m)
+}
+
+// eachRow walks c over the rows of C, with the memory of each vector.
+func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
+	ldc := t.stride("ldc")
+	for i := range acc {
+		for v := range acc[i] {
+			f(i, v, at(t.c, v*t.bytes()))
+		}
+		t.ADDQ(ldc, t.c)
+	}
+}
+
+// storeMax: VMAXPS answers its second source where one is NaN or both are zero,
+// which here is the maximum so far.
+func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
+	t.Comment("Store; max = C > max ? C : max.")
+	p := t.slice("max")
+	max := t.vectorsOf(t.vectors)
+	for v := range max {
+		t.VMOVUPS(at(p, v*t.bytes()), max[v])
+	}
+	t.eachRow(acc, func(i, v int, c operand.Mem) {
+		t.VMOVUPS(acc[i][v], c)
+		t.VMAXPS(max[v], acc[i][v], max[v])
+	})
+	for v := range max {
+		t.VMOVUPS(max[v], at(p, v*t.bytes()))
+	}
+}
+
+// storeMerge leaves alpha and beta in memory: AVX2 has no registers for them.
+func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
+	t.Comment("C = fma(acc, beta, C·alpha)")
+	alpha, beta := t.slice("alpha"), t.slice("beta")
+	t.eachRow(acc, func(i, v int, c operand.Mem) {
+		x := t.vec()
+		t.VMOVUPS(c, x)
+		t.VMULPS(at(alpha, v*t.bytes()), x, x)
+		t.VFMADD231PS(at(beta, v*t.bytes()), acc[i][v], x)
+		t.VMOVUPS(x, c)
+	})
+}
+
+// AddBias adds a bias to the rows of a product, and makes every NaN the same one:
+//
+//	x = c[i·ldc+lane] + bias[lane], 0x7fc00000 where that is NaN
+//
+// one row after the other, a vector at a time.
+func (g *gen) AddBias() {
+	g.function(spec.AddBias)
+	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
+	bias, lanes := g.slice("bias"), g.sliceLen("bias")
+	nan := g.vec()
+	g.VMOVUPS(g.constant(spec.NaN), nan)
+	g.SHLQ(operand.Imm(2), lanes)
+	g.JZ(operand.LabelRef("done"))
+	g.TESTQ(m, m)
+	g.JZ(operand.LabelRef("done"))
+
+	g.Comment("One row.")
+	g.Label("row")
+	lane, x := g.GP64(), g.vec()
+	g.XORL(lane.As32(), lane.As32())
+	g.Comment("One vector: x = c + bias.")
+	g.Label("vector")
+	g.VMOVUPS(indexed(row, lane, 1), x)
+	g.VADDPS(indexed(bias, lane, 1), x, x)
+	g.replaceNaN(g.Context, x, nan)
+	g.VMOVUPS(x, indexed(row, lane, 1))
+	g.ADDQ(operand.U32(g.bytes()), lane)
+	g.CMPQ(lane, lanes)
+	g.JLT(operand.LabelRef("vector"))
+	g.ADDQ(ldc, row)
+	g.DECQ(m)
+	g.JNZ(operand.LabelRef("row"))
+	g.Label("done")
+	g.ret()
+}

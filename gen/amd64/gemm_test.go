@@ -1,0 +1,43 @@
+package amd64
+
+import (
+	"testing"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A crowded ISA is AVX2 with more accumulators than there are registers.
+type crowded struct{ avx2 }
+
+func (crowded) tiles() []spec.TileShape { return []spec.TileShape{{Vectors: 2, Rows: 8}} }
+
+// TestCrowded: an ISA that fails gives no output.
+func TestCrowded(t *testing.T) {
+	if out, err := buildISA(crowded{}); err == nil || out.Asm != nil || out.Stubs != nil {
+		t.Errorf("%d bytes of assembly, %v; want none and an error", len(out.Asm), err)
+	}
+}
+
+// TestAddress compares the address of every row of A with the row that it is for.
+func TestAddress(t *testing.T) {
+	for _, i := range []isa{avx2{}, avx512{}} {
+		for _, s := range i.tiles() {
+			g := &gen{isa: i}
+			e := &gemmer{gen: g, vectors: s.Vectors, odd: map[int]reg.GPVirtual{}}
+			c := reg.NewCollection()
+			multiple := map[reg.Register]int{}
+			for o := 1; o < max(2, s.Rows); o += 2 {
+				e.odd[o] = c.GP64()
+				multiple[e.odd[o]] = o
+			}
+			p := c.GP64()
+			for row := range s.Rows {
+				m := e.address(p, row)
+				if m.Base != p || m.Disp != 0 || multiple[m.Index]*int(m.Scale) != row {
+					t.Errorf("%s, %d vectors: the address of row %d is %v: %d·%d rows", i.name(), s.Vectors, row, m.Asm(), multiple[m.Index], m.Scale)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package amd64
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// lint finds what avo lets pass and what fails only on some CPU, or only in
+// speed: registers and instructions that the ISA does not have (with more than
+// 16 live YMM avo takes Y16 and labels the code AVX2), returns that leave the
+// upper halves of registers dirty, and stack frames, which avo adds for a 15th
+// general register: BP, that the frame saves.
+func lint(file *ir.File, i isa) []error {
+	var errs []error
+	for _, fn := range file.Functions() {
+		cleared := false
+		for _, node := range fn.Nodes {
+			inst, ok := node.(*ir.Instruction)
+			if !ok {
+				if _, ok := node.(ir.Label); ok {
+					cleared = false // who jumps here has not cleared anything
+				}
+				continue
+			}
+			fail := func(what string) {
+				errs = append(errs, fmt.Errorf("%s: %s: %s", fn.Name, inst.Opcode, what))
+			}
+			if inst.Opcode == "RET" && !cleared {
+				fail("without VZEROUPPER before it")
+			}
+			cleared = inst.Opcode == "VZEROUPPER"
+			if i.evex() {
+				continue
+			}
+			for _, isa := range inst.ISA {
+				if strings.HasPrefix(isa, "AVX512") {
+					fail("is " + isa)
+				}
+			}
+			for _, op := range inst.Operands {
+				if what := notInAVX2(op); what != "" {
+					fail(what)
+				}
+			}
+		}
+		if fn.LocalSize > 0 {
+			errs = append(errs, fmt.Errorf("%s: has a stack frame", fn.Name))
+		}
+	}
+	return errs
+}
+
+// notInAVX2 says what makes an operand an AVX-512 one.
+func notInAVX2(op operand.Op) string {
+	r, ok := op.(reg.Physical)
+	if !ok {
+		return ""
+	}
+	switch {
+	case r.Kind() == reg.KindOpmask:
+		return "mask register " + r.Asm()
+	case r.Kind() == reg.KindVector && r.Size() == 64:
+		return "512-bit register " + r.Asm()
+	case r.Kind() == reg.KindVector && r.PhysicalIndex() > 15:
+		return "register " + r.Asm()
+	}
+	return ""
+}

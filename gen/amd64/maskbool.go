@@ -1,0 +1,161 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// MaskBool hides scores by select, one vector of lanes after the other, 16 keys
+// a turn. The keys of a row lie in bytes, so 16 of them fill a quarter of a
+// vector. Their transpose is one of 4×4 matrices of bytes, within the quarters
+// like that of transpose.go: it leaves the bytes of one key side by side in every
+// quarter, and a shuffle spreads them to the lanes' sign bits, which select.
+//
+// Adding 0x7f or 0xff makes a byte, 0 or 1, negative where it hides.
+//
+// Less than 16 keys go key by key. Where 16 does not divide more of them, the last
+// 16 are done as well, some of them a second time, which changes nothing.
+func (g *gen) MaskBool() {
+	g.function(spec.MaskBool)
+	h := boolMasker{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), keep: g.slice("keep"), off: g.slice("off"), max: g.slice("max")}
+	left := g.sliceLen("max")
+	h.constants()
+	g.TESTQ(h.n, h.n)
+	g.JZ(operand.LabelRef("done"))
+	g.Comment("One vector of lanes, its maximum in a register.")
+	g.Label("lanes")
+	h.top = g.vec()
+	g.VMOVUPS(at(h.max, 0), h.top)
+	h.row, h.key = g.GP64(), g.GP64()
+	g.MOVQ(h.s, h.row)
+	g.MOVQ(h.keep, h.key)
+	g.CMPQ(h.n, operand.Imm(16))
+	g.JL(operand.LabelRef("few"))
+	g.columns("maskbool", 16, h.n, h.sixteen, h.advance)
+	g.Label("next")
+	g.VMOVUPS(h.top, at(h.max, 0))
+	g.advance(g.bytes(), h.s, h.max)
+	g.advance(8*g.lanes(), h.off)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JNZ(operand.LabelRef("lanes"))
+	g.Label("done")
+	g.ret()
+	g.Comment("Less than 16 keys: one by one.")
+	g.Label("few")
+	rows := g.GP64()
+	g.MOVQ(h.n, rows)
+	g.Label("one")
+	h.one()
+	g.DECQ(rows)
+	g.JNZ(operand.LabelRef("one"))
+	g.JMP(operand.LabelRef("next"))
+}
+
+type boolMasker struct {
+	*gen
+	s, ld, n, keep, off, max reg.GPVirtual
+
+	row, key       reg.GPVirtual // of scores, and in the lanes' rows of keep
+	top, flip, inf reg.VecVirtual
+	spread         [4]operand.Op
+}
+
+// constants sets up what makes bytes that hide negative, and what spreads the
+// bytes of a key, one of the four in a quarter, to the lanes' highest bytes.
+func (h *boolMasker) constants() {
+	hidden := h.GP64()
+	h.Load(h.Param("hidden"), hidden.As8())
+	h.MOVBLZX(hidden.As8(), hidden.As32())
+	h.IMUL3L(operand.U32(0x80808080), hidden.As32(), hidden.As32())
+	h.NOTL(hidden.As32())
+	x := h.XMM()
+	h.VMOVD(hidden.As32(), x)
+	h.flip, h.inf = h.vec(), h.vec()
+	h.VPBROADCASTD(x, h.flip)
+	h.VMOVUPS(h.constant(spec.MinusInf), h.inf)
+	for t := range h.spread {
+		var words [4]uint32
+		for i := range words {
+			words[i] = uint32(4*t+i)<<24 | 0x808080
+		}
+		h.spread[t] = h.atHand(h.repeated(fmt.Sprintf("spread%d", t), words[:]...))
+	}
+}
+
+func (h *boolMasker) sixteen() {
+	v := h.vectorsOf(4)
+	for i := range v {
+		h.loadQuarters(h.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
+		h.VPADDB(h.flip, v[i], v[i])
+	}
+	row := h.GP64()
+	h.MOVQ(h.row, row)
+	for _, keys := range h.transposeBytes(v) {
+		for t := range h.spread {
+			m := h.vec()
+			h.VPSHUFB(h.spread[t], keys, m)
+			h.maskRow(row, m)
+			h.ADDQ(h.ld, row)
+		}
+	}
+}
+
+// transposeBytes transposes the 4×4 matrices of bytes in each quarter: dword t of
+// number k of the result has column 4·k+t.
+func (h *boolMasker) transposeBytes(v []reg.VecVirtual) []reg.VecVirtual {
+	a, b := h.interleave(v[0], v[2]), h.interleave(v[1], v[3])
+	return append(h.interleave(a[0], b[0]), h.interleave(a[1], b[1])...)
+}
+
+func (h *boolMasker) interleave(x, y reg.VecVirtual) []reg.VecVirtual {
+	z := h.vectorsOf(2)
+	h.VPUNPCKLBW(y, x, z[0])
+	h.VPUNPCKHBW(y, x, z[1])
+	return z
+}
+
+// one does a single row.
+func (h *boolMasker) one() {
+	x, m := h.XMM(), h.vec()
+	h.VXORPS(x, x, x)
+	for lane := range h.lanes() {
+		h.VPINSRB(operand.Imm(uint64(lane)), h.address(lane), x, x)
+	}
+	h.VPADDB(h.flip.AsX(), x, x)
+	h.VPMOVSXBD(x, m)
+	h.maskRow(h.row, m)
+	h.ADDQ(h.ld, h.row)
+	h.INCQ(h.key)
+}
+
+// address is that of the key at hand in the row of a lane.
+func (h *boolMasker) address(lane int) operand.Mem {
+	o := h.GP64()
+	h.MOVQ(at(h.off, 8*lane), o)
+	return indexed(h.key, o, 1)
+}
+
+// maskRow hides the scores of a row in the lanes where m is negative.
+func (h *boolMasker) maskRow(row reg.Register, m reg.VecVirtual) {
+	x := h.vec()
+	h.VMOVUPS(at(row, 0), x)
+	h.selectNegative(h.Context, x, m, h.inf)
+	h.VMOVUPS(x, at(row, 0))
+	h.VMAXPS(h.top, x, h.top)
+}
+
+// advance moves on by a number of keys.
+func (h *boolMasker) advance(keys operand.Op) {
+	rows := h.GP64()
+	h.MOVQ(h.ld, rows)
+	if r, ok := keys.(reg.Register); ok {
+		h.IMULQ(r, rows)
+	} else {
+		h.SHLQ(operand.Imm(4), rows)
+	}
+	h.ADDQ(keys, h.key)
+	h.ADDQ(rows, h.row)
+}

@@ -1,0 +1,90 @@
+package amd64
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A prefetch is a stream of prefetches beside a loop over rows of memory: line
+// after line of the rows that begin at the parameter next and are as long and as
+// far apart as those that the function reads; and into the second-level cache, what
+// lies far behind them. The order of memory is what a processor's own prefetcher
+// recognises and runs ahead of; prefetches in the order of loads that visit 16
+// rows in turn get a third of the bandwidth on Zen 4. Rows side by side are one
+// long row.
+//
+// What is read as fast as memory gives it, float32 with AVX-512, is prefetched into the second-level
+// cache both times: those into the first keep its few places for lines to come, for which
+// then loads wait. On Zen 4 and huge pages that takes 5 to 10% less time from memory, and 3% more
+// from L3; types that take longer to widen than to read, and AVX2, lose 3 to 6%.
+//
+// Its registers are an address, the way to the further one and the bytes left in
+// the row. What is needed once a row or less lies in memory, in the place of the
+// argument next: its base is where the part begins that belongs to the keys at hand,
+// its length is the bytes of a row, its capacity the way from a row's end to the next
+// row.
+type prefetch struct {
+	*gen
+	address, far, left reg.GPVirtual
+	base, length, gap  operand.Mem
+	step               int  // bytes of a step, whole lines or part of one
+	twice              bool // into the second-level cache, both times
+}
+
+// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
+// as the parameter says, in steps of so many bytes.
+func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step int) *prefetch {
+	next := g.Param("next")
+	p := &prefetch{gen: g, step: step, twice: g.evex() && e == spec.Float32, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
+		base: g.memory(next.Base()), length: g.memory(next.Len()), gap: g.memory(next.Cap())}
+	row, gap := g.strideOf(columns, e), g.GP64()
+	g.XORQ(gap, gap)
+	g.CMPQ(row, ld)
+	g.JE(operand.LabelRef("dense"))
+	g.Comment("To prefetch: rows of whole steps, and the way from there to the next.")
+	g.ADDQ(operand.U32(step-1), row)
+	g.ANDQ(operand.I32(-step), row)
+	g.MOVQ(ld, gap)
+	g.SUBQ(row, gap)
+	g.JMP(operand.LabelRef("rows"))
+	g.Label("dense")
+	g.MOVQ(operand.U64(math.MaxInt64), row)
+	g.Label("rows")
+	g.MOVQ(row, p.length)
+	g.MOVQ(gap, p.gap)
+	return p
+}
+
+// start goes to the part that belongs to the keys at hand.
+func (p *prefetch) start() {
+	p.MOVQ(p.base, p.address)
+	p.MOVQ(p.length, p.left)
+}
+
+// line prefetches line i of a step, which has it if it is as long.
+func (p *prefetch) line(i int) {
+	if i >= p.step/spec.LineBytes {
+		return
+	}
+	if near := at(p.address, i*spec.LineBytes); p.twice {
+		p.PREFETCHT1(near)
+	} else {
+		p.PREFETCHT0(near)
+	}
+	further := indexed(p.address, p.far, 1)
+	further.Disp = i * spec.LineBytes
+	p.PREFETCHT1(further)
+}
+
+// advance goes on by a step. The name is that of a label.
+func (p *prefetch) advance(name string) {
+	p.ADDQ(operand.I32(p.step), p.address)
+	p.SUBQ(operand.I32(p.step), p.left)
+	p.JNZ(operand.LabelRef(name))
+	p.ADDQ(p.gap, p.address)
+	p.MOVQ(p.length, p.left)
+	p.Label(name)
+}

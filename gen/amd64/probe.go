@@ -1,0 +1,69 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// peakChains independent chains of FMAs hide the latency of 4 cycles on two units.
+const peakChains = 12
+
+// Peak is the probe of the machine's FMA rate: register operands alone, nothing
+// to wait for.
+func (g *gen) Peak() {
+	g.function(spec.Peak)
+	n := g.num("n")
+	acc := g.vectorsOf(peakChains)
+	x, y := g.vec(), g.vec()
+	for _, v := range append(acc, x, y) {
+		g.zero(g.Context, v)
+	}
+	g.align()
+	g.Comment("Every chain twice.")
+	g.Label("loop")
+	for range 2 {
+		for _, a := range acc {
+			g.VFMADD231PS(x, y, a)
+		}
+	}
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("loop"))
+	g.ret()
+}
+
+// Read is the probe of the memory: it loads all of a slice, whole cache lines at a
+// time and in order, and does nothing with it. What 16 lines do not divide is left
+// out.
+func (g *gen) Read() {
+	const lines = 16
+	g.function(spec.Read)
+	p, left := g.slice("p"), g.sliceLen("p")
+	g.SHRQ(operand.Imm(8), left) // 16 lines of 16 numbers
+	g.JZ(operand.LabelRef("done"))
+	g.align()
+	g.Label("loop")
+	for i := range lines * spec.LineBytes / g.bytes() {
+		g.VMOVUPS(at(p, i*g.bytes()), g.vec())
+	}
+	g.ADDQ(operand.U32(lines*spec.LineBytes), p)
+	g.DECQ(left)
+	g.JNZ(operand.LabelRef("loop"))
+	g.Label("done")
+	g.ret()
+}
+
+// Pause generates the function Pause, with PAUSE, which every CPU has.
+func Pause() (spec.Output, error) {
+	f, c := spec.Pause, build.NewContext()
+	c.Function(f.Name)
+	c.Attributes(attr.NOSPLIT)
+	c.SignatureExpr("func" + f.Signature)
+	c.Doc(f.Name + " " + f.Doc)
+	c.PAUSE()
+	c.RET()
+	asm, stubs, err := compile(c, "pause", func(*ir.File) error { return nil })
+	return spec.Output{Asm: asm, Stubs: stubs}, err
+}

@@ -1,0 +1,76 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Where there are registers enough, SkinnyQK loads and transposes a vector's words between
+// the FMAs of the vector before it, and widens a column before those of the column before.
+// Processors look ahead by themselves, but not as far as all that takes, least of all where two
+// threads share a core: there that is worth up to a fifth on Zen 4, else up to a tenth.
+
+// ahead tells whether steps do that, for a number of queries. On Zen 4 float32 would gain 4%
+// with 2 queries and lose as much with 8; and bfloat16 with one, which is over soonest, waits
+// for memory then, and gets a seventh less from it.
+func (f *qkEmitter) ahead(queries int) bool {
+	return f.evex() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
+}
+
+// stepsAhead is steps that way: the words of a step's first vector are loaded in the step
+// before it, and so the last step ends early.
+func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
+	last := len(acc[0]) - 1
+	first := f.words.load(f.row(0), 0, 0)
+	f.align()
+	f.Label(name + "step")
+	f.prefetchStep(acc, name)
+	words := first
+	for v := range last {
+		words = f.vectorBeside(acc, words, v, v+1)
+	}
+	f.advance()
+	f.CMPQ(f.k[0], f.end)
+	f.JE(operand.LabelRef(name + "last"))
+	next := f.vectorBeside(acc, words, last, 0)
+	for i := range first {
+		f.VMOVAPS(next[i], first[i])
+	}
+	f.words.next(name + "scale")
+	f.JMP(operand.LabelRef(name + "step"))
+	f.Label(name + "last")
+	f.vectorProducts(acc, words, last)
+}
+
+// vectorBeside emits the products of vector v of keys beside the loads of the one that is
+// next, whose words it returns.
+func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual, v, next int) (loaded []reg.VecVirtual) {
+	f.interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
+	return loaded
+}
+
+// vectorProducts emits the products of all columns of vector v of keys.
+func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtual, v int) {
+	columns := f.words.columns(words, v)
+	q := f.q
+	if v+1 < len(acc[0]) {
+		q = f.GP64()
+		f.MOVQ(f.q, q)
+	}
+	next := columns[0]()
+	for x := range columns {
+		k := next
+		if x+1 < len(columns) {
+			next = columns[x+1]()
+		}
+		m := column(q, f.w, x)
+		for i := range acc {
+			f.fmaBroadcast(f.Context, m, k, acc[i][v])
+			m.Disp += 4
+		}
+		if x%2 == 1 {
+			f.LEAQ(indexed(q, f.w, 2), q)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// SkinnyPV is the product of the weights and V for few queries, in the form of
+// rows: the columns of V are in the lanes, and V is read as it lies. A turn does
+// 16 rows of V, which stay in L1, one column of cache lines after the other:
+//
+//	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
+//
+// A line means few accumulators, which wait for each other; but it is over so soon
+// that the processor works on the next ones meanwhile. Narrow columns let the
+// prefetch, a line a step, run evenly beside the FMAs. What is left of a row is
+// done 4 columns at a time and then one by one. Of narrow types a line has 16 columns,
+// too, and rows are whole lines; they are widened as they are loaded.
+//
+// General registers in the inner loop: v and p with their strides, the prefetch
+// (3), steps left, perhaps the scale; around it the turn's v and p, the column, the
+// columns left and lane: 14 of 15. In memory, in the place of arguments: the keys left,
+// those of the turn, the scales' stride in bytes, where the turn's begin, where those of
+// the columns at hand do, and how many columns are left of these.
+func (g *gen) SkinnyPV(v spec.Element) {
+	g.function(spec.SkinnyPV(v))
+	f := &pvEmitter{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.turn()*spec.SkinnyKeys<<v.Shift())
+	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
+	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
+	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
+	if v == spec.Int8 {
+		f.sj = g.GP64()
+		f.lsc, f.perScale = g.argument("lsc"), g.argument("group")
+		f.scales, f.scale, f.ofScale = g.memory(g.Param("scales").Base()), g.memory(g.Param("scales").Len()), g.memory(g.Param("scales").Cap())
+		g.SHLQ(operand.Imm(2), f.lsc)
+	}
+	f.turns()
+}
+
+type pvEmitter struct {
+	*gen
+	element  spec.Element
+	prefetch *prefetch
+
+	v, p     reg.GPVirtual // of the turn
+	ldv, ldp reg.GPVirtual // in bytes
+	vj, pj   reg.GPVirtual // of the step
+	sj       reg.GPVirtual // its scale
+	steps    reg.GPVirtual // left
+	column   reg.GPVirtual
+	columns  reg.GPVirtual // left
+	lane     reg.GPVirtual // first query of the group at hand
+	load     operand.Mem   // whether o holds something
+	left     operand.Mem   // keys, from the turn on
+	keys     operand.Mem   // in the turn
+
+	lsc, perScale operand.Mem
+	scales, scale operand.Mem // of the turn, and of the columns at hand
+	ofScale       operand.Mem // columns that still have these
+}
+
+// turns emits the loop over turns of up to 16 keys; from the second on, o holds
+// something.
+func (f *pvEmitter) turns() {
+	f.Label("turn")
+	keys := f.GP64()
+	f.MOVQ(f.left, keys)
+	f.CMPQ(keys, operand.Imm(spec.SkinnyKeys))
+	f.JLE(operand.LabelRef("short"))
+	f.MOVQ(operand.I32(spec.SkinnyKeys), keys)
+	f.Label("short")
+	f.MOVQ(keys, f.keys)
+	f.prefetch.start()
+	f.startScales()
+	f.MOVQ(f.num("dv"), f.columns)
+	f.XORQ(f.column, f.column)
+	f.block(f.line())
+	if f.element == spec.Float32 {
+		f.block(f.four())
+		f.block(f.single())
+	}
+	f.MOVB(operand.Imm(1), f.load)
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+	f.JLE(operand.LabelRef("done"))
+	f.forward(f.ldv, f.v, f.prefetch.base)
+	f.forward(f.ldp, f.p)
+	if f.element == spec.Int8 {
+		lsc := f.GP64()
+		f.MOVQ(f.lsc, lsc)
+		f.forward(lsc, f.scales)
+	}
+	f.JMP(operand.LabelRef("turn"))
+	f.Label("done")
+	f.ret()
+}
+
+// forward moves pointers by the 16 rows of a turn.
+func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
+	bytes := f.GP64()
+	f.MOVQ(stride, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	for _, p := range pointers {
+		f.ADDQ(bytes, p)
+	}
+}
+
+// startScales goes to those of a turn's first columns, nextScales from those of a line
+// to those of the next one.
+func (f *pvEmitter) startScales() {
+	if f.element == spec.Int8 {
+		f.move(f.scales, f.scale)
+		f.move(f.perScale, f.ofScale)
+	}
+}
+
+func (f *pvEmitter) nextScales() {
+	if f.element == spec.Int8 {
+		f.SUBQ(operand.Imm(spec.SkinnyKeys), f.ofScale)
+		f.JNZ(operand.LabelRef("line"))
+		f.ADDQ(operand.Imm(4), f.scale)
+		f.move(f.perScale, f.ofScale)
+	}
+}
+
+// A columnBlock is a number of columns that are done at once.
+type columnBlock struct {
+	name    string
+	columns int
+	vectors func() []reg.VecVirtual
+	move    func(fromTo ...operand.Op)
+	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
+}
+
+// line is a cache line's columns.
+func (f *pvEmitter) line() columnBlock {
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.vectorsOf(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
+}
+
+func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
+
+func (f *pvEmitter) four() columnBlock {
+	return columnBlock{"four", 4, f.xmm, f.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.XMM()
+		f.VBROADCASTSS(p, x)
+		f.VFMADD231PS(v[0], x, acc[0])
+	}}
+}
+
+func (f *pvEmitter) single() columnBlock {
+	return columnBlock{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.XMM()
+		f.VMOVSS(p, x) // see SkinnyMerge
+		f.VFMADD231SS(x, v[0], acc[0])
+	}}
+}
+
+// WeightGemm emits the loop over strips while there are columns for one, and in it the
+// loop over groups of queries.
+func (f *pvEmitter) block(s columnBlock) {
+	f.Label(s.name)
+	f.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
+	f.JL(operand.LabelRef(s.name + "end"))
+	f.XORQ(f.lane, f.lane)
+	f.Comment("A group of queries, the largest there is code for.")
+	f.Label(s.name + "group")
+	n := f.num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.skinnyRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(s.name + groupLabel(size)))
+	}
+	for size := 1; size <= f.skinnyRows(); size++ {
+		f.group(s, size)
+	}
+	f.Label(s.name + "next")
+	f.CMPQ(f.lane, f.argument("n"))
+	f.JL(operand.LabelRef(s.name + "group"))
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.column)
+	if s.name == "line" {
+		f.nextScales()
+	}
+	f.JMP(operand.LabelRef(s.name))
+	f.Label(s.name + "end")
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+}
+
+// group emits the keys of a turn for a strip and a number of queries, from lane
+// on.
+func (f *pvEmitter) group(s columnBlock, size int) {
+	name := s.name + groupLabel(size)
+	f.Commentf("%d columns of %d queries.", s.columns, size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = s.vectors()
+		for _, v := range acc[i] {
+			f.VXORPS(v, v, v)
+		}
+	}
+	f.CMPB(f.load, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "zero"))
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.Label(name + "zero")
+	f.LEAQ(indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	f.LEAQ(indexed(f.p, f.lane, 4), f.pj)
+	if f.element == spec.Int8 {
+		f.MOVQ(f.scale, f.sj)
+	}
+	f.MOVQ(f.keys, f.steps)
+	turn := f.turn()
+	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	f.JL(operand.LabelRef(name + "fewer"))
+	f.align()
+	f.Label(name + "turn")
+	for i := range turn {
+		if s.name == "line" {
+			f.prefetch.line(i)
+		}
+		f.step(s, acc)
+	}
+	if s.name == "line" {
+		f.prefetch.advance(name + "ahead")
+	}
+	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	f.JGE(operand.LabelRef(name + "turn"))
+	f.Label(name + "fewer")
+	f.ADDQ(operand.Imm(uint64(turn)), f.steps)
+	f.JZ(operand.LabelRef(name + "store"))
+	f.Label(name + "step")
+	f.step(s, acc)
+	f.DECQ(f.steps)
+	f.JNZ(operand.LabelRef(name + "step"))
+	f.Label(name + "store")
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.ADDQ(operand.Imm(uint64(size)), f.lane)
+	f.JMP(operand.LabelRef(s.name + "next"))
+}
+
+// turn is the number of steps in a turn of the inner loop: their memory is at least a
+// cache line.
+func (f *pvEmitter) turn() int {
+	if f.element == spec.Float32 {
+		return 2
+	}
+	return 4
+}
+
+func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
+	v := s.vectors()
+	for i := range v {
+		m := at(f.vj, i*f.lanes()<<f.element.Shift())
+		if f.element == spec.Float32 {
+			s.move(m, v[i])
+		} else {
+			f.loadWide(f.element, m, v[i])
+		}
+	}
+	if f.element == spec.Int8 {
+		f.mulBroadcast(f.Context, at(f.sj, 0), v)
+		f.ADDQ(f.lsc, f.sj)
+	}
+	for i := range acc {
+		s.fma(at(f.pj, 4*i), v, acc[i])
+	}
+	f.ADDQ(f.ldv, f.vj)
+	f.ADDQ(f.ldp, f.pj)
+}
+
+// eachRow calls f for every accumulator and its place in o.
+func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+	o, ldo := f.slice("o"), f.stride("ldo")
+	row := f.GP64()
+	f.MOVQ(ldo, row)
+	f.IMULQ(f.lane, row)
+	f.ADDQ(row, o)
+	f.LEAQ(indexed(o, f.column, 4), o)
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, at(o, x*f.bytes()))
+		}
+		if i+1 < len(acc) {
+			f.ADDQ(ldo, o)
+		}
+	}
+}

@@ -1,0 +1,386 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// SkinnyQK is the product of K and Q̂ᵀ for few queries, which would leave most
+// lanes idle: here 16 keys are in the lanes, transposed on their way from memory,
+// see transpose.go. A tile is 16 keys by up to skinnyRows queries, a step some words of
+// 32 bits of them, each of which holds a column, or 2 or 4 of a narrow type, that are
+// widened only now, see few_words.go:
+//
+//	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
+//
+// In the end the scores go back to the panel's form, 4 queries at a time, by the
+// same transpose. Where 16 does not divide the keys, the last tile does the last
+// 16, some of them a second time, with the same result. Steps divide the columns of a
+// narrow type.
+//
+// Up to 4 queries on one vector of keys are no more chains than an FMA takes cycles, and
+// what comes late is late for good: where a vector has 16 keys, a tile of a narrow type has
+// two. Of float32 that would be more rows at once than are read well: what lies beyond L2
+// took a fifth longer on Zen 4.
+//
+// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its
+// stride (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. In memory,
+// in the place of arguments, are the scores (s), the first query of the group at hand
+// (its length), the rows left (m) and the end of row 0 (the length of k).
+func (g *gen) SkinnyQK(k spec.Element) {
+	g.function(spec.SkinnyQK(k))
+	f := &qkEmitter{gen: g, ld4: g.strideOf("ldk", k),
+		s: g.memory(g.Param("s").Base()), lane: g.memory(g.Param("s").Len()), left: g.argument("m"), end: g.memory(g.Param("k").Len())}
+	f.words = g.newKeyWidener(k)
+	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes)
+	f.w = g.sliceLen("max")
+	g.SHLQ(operand.Imm(2), f.w)
+	f.k[0] = g.slice("k")
+	for i := 1; i < 4; i++ {
+		f.k[i] = g.GP64()
+		g.LEAQ(indexed(f.k[i-1], f.ld4, 1), f.k[i])
+	}
+	g.SHLQ(operand.Imm(2), f.ld4)
+	f.odd[0] = f.ld4
+	for i := 1; i < 2*f.most(); i++ {
+		f.odd[i] = g.GP64()
+		g.LEAQ(indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
+	}
+	f.q = g.GP64()
+	f.tiles()
+}
+
+type qkEmitter struct {
+	*gen
+	words    *keyWidener
+	prefetch *prefetch
+
+	s    operand.Mem      // scores of the tile
+	w    reg.GPVirtual    // their row in bytes, which is also q̂'s
+	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
+	ld4  reg.GPVirtual    // 4 rows of K, in bytes
+	odd  [4]reg.GPVirtual // 1, 3, 5 and 7 times that
+	q    reg.GPVirtual    // q̂ at the column at hand
+	lane operand.Mem      // first query of the group at hand
+	left operand.Mem      // keys, from the tile on
+	end  operand.Mem      // where k[0] is after the last whole step
+}
+
+// most is the largest number of times that a tile has 16 keys.
+func (f *qkEmitter) most() int {
+	if f.lanes() == spec.SkinnyKeys && f.words.element != spec.Float32 {
+		return 2
+	}
+	return 1
+}
+
+// doubledQueries is the largest number of queries whose tiles have the most keys.
+const doubledQueries = 4
+
+// tiles emits the loop over the tiles, and in it that over groups of queries.
+func (f *qkEmitter) tiles() {
+	f.Comment("Tiles of 16 keys; the last one reaches back to be one.")
+	f.Label("tile")
+	f.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
+	f.JGE(operand.LabelRef("whole"))
+	f.CMPQ(f.left, operand.Imm(0))
+	f.JE(operand.LabelRef("done"))
+	back, bytes := f.GP64(), f.GP64()
+	f.MOVQ(f.left, back)
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), back) // below 0
+	f.MOVQ(f.w, bytes)
+	f.IMULQ(back, bytes)
+	f.ADDQ(bytes, f.s)
+	f.MOVQ(f.ld4, bytes)
+	f.SARQ(operand.Imm(2), bytes)
+	f.IMULQ(back, bytes)
+	for i := range f.k {
+		f.ADDQ(bytes, f.k[i])
+	}
+	f.words.back(back)
+	f.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
+	f.Label("whole")
+	f.MOVQ(operand.I32(0), f.lane)
+
+	if f.most() > 1 {
+		f.Comment("Twice 16 keys, if all queries are one group of few.")
+		f.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
+		f.JL(operand.LabelRef("group"))
+		n := f.num("n")
+		for size := 1; size <= doubledQueries; size++ {
+			f.CMPQ(n, operand.Imm(uint64(size)))
+			f.JE(operand.LabelRef(doubleLabel(size)))
+		}
+	}
+
+	f.Comment("A group of queries, the largest there is code for.")
+	f.Label("group")
+	n := f.num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.skinnyRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(groupLabel(size)))
+	}
+	for size := 1; size <= f.skinnyRows(); size++ {
+		f.group(groupLabel(size), size, 1)
+	}
+	if f.most() > 1 {
+		for size := 1; size <= doubledQueries; size++ {
+			f.group(doubleLabel(size), size, 2)
+		}
+		f.Label("double")
+		f.forward()
+	}
+
+	f.Label("next")
+	d := f.strideOf("d", f.words.element)
+	f.SUBQ(d, f.k[0])
+	for i := 1; i < 4; i++ {
+		f.SUBQ(d, f.k[i])
+	}
+	lane := f.GP64()
+	f.MOVQ(f.lane, lane)
+	f.CMPQ(lane, f.argument("n"))
+	f.JL(operand.LabelRef("group"))
+	f.forward()
+	f.JMP(operand.LabelRef("tile"))
+	f.Label("done")
+	f.ret()
+}
+
+// forward goes on by 16 keys.
+func (f *qkEmitter) forward() {
+	for i := range f.k {
+		f.LEAQ(indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	bytes := f.GP64()
+	f.MOVQ(f.w, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	f.ADDQ(bytes, f.s)
+	f.LEAQ(indexed(f.ld4, f.ld4, 1), bytes)
+	f.ADDQ(bytes, bytes)
+	f.ADDQ(bytes, f.prefetch.base)
+	f.words.forward()
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+}
+
+func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
+
+func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
+
+// group emits a tile for a number of queries, from lane on, and some times 16 keys.
+func (f *qkEmitter) group(name string, size, times int) {
+	f.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = f.vectorsOf(times * spec.SkinnyKeys / f.lanes())
+		for _, v := range acc[i] {
+			f.zero(f.Context, v)
+		}
+	}
+	f.MOVQ(f.lane, f.q)
+	f.SHLQ(operand.Imm(2), f.q)
+	f.ADDQ(f.memory(f.Param("q").Base()), f.q)
+	end := f.num("d")
+	if f.words.element == spec.Float32 {
+		f.ANDQ(operand.I32(-f.words.width()), end)
+	}
+	f.LEAQ(indexed(f.k[0], end, 1<<f.words.element.Shift()), end)
+	f.MOVQ(end, f.end)
+	f.prefetch.start()
+	f.words.start()
+	if f.ahead(size) {
+		f.stepsAhead(acc, name)
+	} else {
+		f.steps(acc, name)
+	}
+	if f.words.element == spec.Float32 {
+		f.rest(acc, name)
+	}
+	next := "next"
+	if times > 1 {
+		next = "double"
+	}
+	f.store(acc, name, next)
+	f.JMP(operand.LabelRef(next))
+}
+
+// linesAtOnce is how many lines are prefetched at once, as many as 64 columns of a row
+// have: rows with gaps between them are prefetched in these.
+func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
+
+// prefetchStep emits the prefetches of a step.
+func (f *qkEmitter) prefetchStep(acc [][]reg.VecVirtual, name string) {
+	times := len(acc[0]) * f.lanes() / spec.SkinnyKeys
+	for x := 0; x < f.words.n*times; x += f.linesAtOnce() {
+		for i := range f.linesAtOnce() {
+			f.prefetch.line(i)
+		}
+		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
+	}
+}
+
+// advance goes on to the next step.
+func (f *qkEmitter) advance() {
+	for i := range f.k {
+		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
+	}
+}
+
+// steps emits the loop over steps of some columns.
+func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
+	f.align()
+	f.Label(name + "step")
+	f.prefetchStep(acc, name)
+	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
+		products(column(f.q, f.w, x))
+		if x%2 == 1 {
+			f.LEAQ(indexed(f.q, f.w, 2), f.q)
+		}
+	})
+	f.advance()
+	f.words.next(name + "scale")
+	f.CMPQ(f.k[0], f.end)
+	f.JNE(operand.LabelRef(name + "step"))
+}
+
+// column is q̂ at q or, for an odd x, one column on.
+func column(q, w reg.GPVirtual, x int) operand.Mem {
+	if x%2 == 0 {
+		return at(q, 0)
+	}
+	return indexed(q, w, 1)
+}
+
+// row returns the address of row i of the tile, disp bytes from the step at hand.
+func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
+	return func(i int) operand.Mem {
+		m := at(f.k[i%4], disp)
+		if i /= 4; i > 0 {
+			m.Scale = 1
+			for i%2 == 0 {
+				i, m.Scale = i/2, m.Scale*2
+			}
+			m.Index = f.odd[i/2]
+		}
+		return m
+	}
+}
+
+// eachColumn emits the loads of a step, disp bytes from the one at hand, and calls do for
+// every column with what emits its products.
+func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
+	x := 0
+	for part := range f.skinnyParts() {
+		columns := make([][]keyColumn, len(acc[0]))
+		for v := range columns {
+			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
+		}
+		for c := range columns[0] {
+			do(x, func(q operand.Mem) { f.products(acc, columns, c, q) })
+			x++
+		}
+	}
+}
+
+// products adds to the scores a column times that of q̂.
+func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]keyColumn, c int, q operand.Mem) {
+	column := make([]reg.VecVirtual, len(columns))
+	for v := range columns {
+		column[v] = columns[v][c]()
+	}
+	for i := range acc {
+		f.fmaVectors(q, column, acc[i])
+		q.Disp += 4
+	}
+}
+
+// fmaVectors adds m, a single float32, times the vectors of b to those of acc.
+func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
+	if len(b) == 1 {
+		g.fmaBroadcast(g.Context, m, b[0], acc[0])
+		return
+	}
+	x := g.vec()
+	g.VBROADCASTSS(m, x)
+	for v := range b {
+		g.VFMADD231PS(b[v], x, acc[v])
+	}
+}
+
+// rest emits the columns that a step does not divide: the last step's are loaded,
+// and the first of them left out.
+func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
+	left := f.num("d")
+	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	f.JZ(operand.LabelRef(name + "store"))
+	for i := range f.k {
+		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
+	}
+	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
+		if x == 0 {
+			return
+		}
+		skip := fmt.Sprintf("%sskip%d", name, x)
+		f.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
+		f.JL(operand.LabelRef(skip))
+		products(at(f.q, 0))
+		f.ADDQ(f.w, f.q)
+		f.Label(skip)
+	})
+	f.Label(name + "store")
+}
+
+// store emits the way of a tile's scores to the panel, 4 lanes at a time. The
+// lanes behind the last query repeat it, those behind its 4 repeat these.
+func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
+	for first := 0; first < len(acc); first += 4 {
+		lanes := fmt.Sprintf("%slanes%d", name, first)
+		t := make([][]reg.VecVirtual, len(acc[0]))
+		for v := range t {
+			four := make([]reg.VecVirtual, 4)
+			for i := range four {
+				four[i] = acc[min(first+i, len(acc)-1)][v]
+			}
+			t[v] = f.transpose4(four)
+		}
+		f.Label(lanes)
+		f.storeLanes(t)
+		f.ADDQ(operand.Imm(4), f.lane)
+		if first+4 < len(acc) {
+			continue
+		}
+		end := f.GP64()
+		f.MOVQ(f.lane, end)
+		f.CMPQ(end, f.argument("n"))
+		f.JL(operand.LabelRef(next))
+		f.SHLQ(operand.Imm(2), end)
+		f.CMPQ(end, f.w)
+		f.JL(operand.LabelRef(lanes))
+	}
+}
+
+// storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
+func (f *qkEmitter) storeLanes(t [][]reg.VecVirtual) {
+	s, p, lane, max := f.GP64(), f.slice("max"), f.GP64(), f.XMM()
+	f.MOVQ(f.lane, lane)
+	f.MOVQ(f.s, s)
+	f.LEAQ(indexed(s, lane, 4), s)
+	f.LEAQ(indexed(p, lane, 4), p)
+	f.VMOVUPS(at(p, 0), max)
+	for v := range t {
+		for q := range f.lanes() / 4 {
+			for _, x := range t[v] {
+				x := f.quarter(f.Context, x, q)
+				f.VMOVUPS(x, at(s, 0))
+				f.VMAXPS(max, x, max)
+				f.ADDQ(f.w, s)
+			}
+		}
+	}
+	f.VMOVUPS(max, at(p, 0))
+}

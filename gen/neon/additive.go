@@ -1,0 +1,96 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Additive has hidden units in the lanes, see additive.go: the 16 chains are four
+// vectors, done two at a time as in neon_softcap.go.
+func (g *neon) Additive() {
+	g.function(spec.Additive)
+	a := adder{neon: g, tanh: g.tanhRegs(), q: g.slice("q"), k: g.GP(), next: g.GP()}
+	first, keys, queries, score := g.slice("s"), g.GP(), g.num("n"), g.GP()
+	ld, ldq, ldk := g.stride("ld"), g.stride("ldq"), g.stride("ldk")
+	g.Jump("CBZ", "done", queries)
+	g.Label("query")
+	g.Load(g.Param("m"), keys)
+	g.Jump("CBZ", "done", keys)
+	g.Load(g.Base("k"), a.k)
+	g.Load(g.Base("next"), a.next)
+	g.Op("MOVD", first, score)
+	g.Label("key")
+	g.Scope(func() { g.Op("FMOVS", a.one(), a64.At(score, 0)) })
+	g.Op("ADD", ldk, a.k, a.k)
+	g.Op("ADD", ldk, a.next, a.next)
+	g.Op("ADD", ld, score, score)
+	g.Op("SUBS", 1, keys, keys)
+	g.Jump("BNE", "key")
+	g.Op("ADD", ldq, a.q, a.q)
+	g.Op("ADD", 4, first, first)
+	g.Op("SUBS", 1, queries, queries)
+	g.Jump("BNE", "query")
+	g.Label("done")
+	g.Ret()
+}
+
+type adder struct {
+	*neon
+	tanh       tanhValues
+	q, k, next a64.GP
+}
+
+// one emits one score.
+func (g adder) one() a64.Vec {
+	acc := g.Vecs(spec.AdditiveChains / vecLanes)
+	for _, v := range acc {
+		g.zero(v)
+	}
+	q, k, next, weights, left := g.GP(), g.GP(), g.GP(), g.slice("weights"), g.param(g.Len("weights"))
+	g.Op("MOVD", g.q, q)
+	g.Op("MOVD", g.k, k)
+	g.Op("MOVD", g.next, next)
+	g.Jump("CBZ", "sum", left)
+	g.Align(32)
+	g.Label("step")
+	g.Op("PRFM", a64.At(next, 0), hint("PLDL1KEEP"))
+	g.advance(spec.LineBytes, next)
+	g.Scope(func() {
+		for first := 0; first < len(acc); first += 2 {
+			g.pair(acc[first:first+2], q, k, weights)
+		}
+	})
+	g.Op("SUBS", spec.AdditiveChains, left, left)
+	g.Jump("BNE", "step")
+	g.Label("sum")
+	g.Comment("The upper half of all lanes is added to the lower one until one is left.")
+	g.FADD(acc[0], acc[0], acc[2])
+	g.FADD(acc[1], acc[1], acc[3])
+	g.FADD(acc[0], acc[0], acc[1])
+	for _, bytes := range []int{8, 4} {
+		g.Op("VEXT", bytes, acc[0].B16(), acc[0].B16(), acc[1].B16())
+		g.FADD(acc[0], acc[0], acc[1])
+	}
+	return acc[0]
+}
+
+// pair emits a step of two vectors of chains.
+func (g adder) pair(acc []a64.Vec, q, k, weights a64.GP) {
+	g.Scope(func() {
+		xs := g.Vecs(len(acc))
+		g.Scope(func() {
+			y := g.Vec()
+			for _, x := range xs {
+				g.Op("FMOVQ.P", a64.At(k, vecBytes), x)
+				g.Op("FMOVQ.P", a64.At(q, vecBytes), y)
+				g.FADD(x, x, y)
+			}
+		})
+		g.neon.tanh(g.tanh, xs)
+		w := g.Vec()
+		for i, x := range xs {
+			g.Op("FMOVQ.P", a64.At(weights, vecBytes), w)
+			g.Op("VFMLA", w.S4(), x.S4(), acc[i].S4())
+		}
+	})
+}

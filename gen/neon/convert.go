@@ -1,0 +1,217 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The converters on NEON follow convert.go, 8 elements a turn: one register of
+// 16-bit elements is two of float32. Pointers walk along the row.
+
+const convertStep = 8 // elements
+
+// A rowConverter converts n rows of d elements.
+type rowConverter struct {
+	*neon
+	src, dst, lds, ldd, n, d a64.GP // the arguments, distances in bytes
+	from, to, left           a64.GP // within a row
+	fromSize, toSize         int    // of an element, as logarithms
+}
+
+// rows starts a function that converts rows of elements of 1<<from bytes into such
+// of 1<<to bytes.
+func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
+	g.function(f)
+	c := &rowConverter{neon: g, src: g.slice("src"), dst: g.slice("dst"), lds: g.num("lds"), ldd: g.num("ldd"), n: g.num("n"), d: g.num("d"),
+		from: g.GP(), to: g.GP(), left: g.GP(), fromSize: from, toSize: to}
+	g.Op("LSL", from, c.lds, c.lds)
+	g.Op("LSL", to, c.ldd, c.ldd)
+	return c
+}
+
+// each emits the loop over the rows; row does the d elements of one, at from and
+// to.
+func (c *rowConverter) each(row func()) {
+	c.Jump("CBZ", "end", c.n)
+	c.Jump("CBZ", "end", c.d)
+	c.Label("row")
+	c.Op("MOVD", c.src, c.from)
+	c.Op("MOVD", c.dst, c.to)
+	row()
+	c.Op("ADD", c.lds, c.src, c.src)
+	c.Op("ADD", c.ldd, c.dst, c.dst)
+	c.Op("SUBS", 1, c.n, c.n)
+	c.Jump("BNE", "row")
+	c.Label("end")
+	c.Ret()
+}
+
+// elements emits the loop over left ≥ 1 elements. vector does 8 and single does
+// one; they move from and to on.
+func (c *rowConverter) elements(vector, single func()) {
+	c.Op("CMP", convertStep, c.left)
+	c.Jump("BLT", "single")
+	c.Label("vector")
+	vector()
+	c.Op("SUBS", convertStep, c.left, c.left)
+	c.Jump("BEQ", "done")
+	c.Op("CMP", convertStep, c.left)
+	c.Jump("BGE", "vector")
+	c.Comment("Less than 8 elements are left: do the last 8.")
+	c.Op("SUB", convertStep, c.left, c.left) // elements to go, below 0
+	c.Op("ADD", c.left.Shl(c.fromSize), c.from, c.from)
+	c.Op("ADD", c.left.Shl(c.toSize), c.to, c.to)
+	c.Op("MOVD", convertStep, c.left)
+	c.Jump("B", "vector")
+	c.Label("single")
+	single()
+	c.Op("SUBS", 1, c.left, c.left)
+	c.Jump("BNE", "single")
+	c.Label("done")
+}
+
+// convert emits the function.
+func (c *rowConverter) convert(vector, single func()) {
+	c.each(func() {
+		c.Op("MOVD", c.d, c.left)
+		c.elements(vector, single)
+	})
+}
+
+// storeTwo stores 8 float32.
+func (c *rowConverter) storeTwo(v []a64.Vec) {
+	c.store(v[0], a64.At(c.to, 0))
+	c.store(v[1], a64.At(c.to, vecBytes))
+	c.advance(2*vecBytes, c.to)
+}
+
+// loadTwo loads 8 float32.
+func (c *rowConverter) loadTwo(v []a64.Vec) {
+	c.load(a64.At(c.from, 0), v[0])
+	c.load(a64.At(c.from, vecBytes), v[1])
+	c.advance(2*vecBytes, c.from)
+}
+
+func (g *neon) WidenF16() {
+	c := g.rows(spec.WidenF16, 1, 2)
+	v, number := g.Vecs(2), g.GP()
+	c.convert(func() {
+		g.Op("FMOVQ.P", a64.At(c.from, vecBytes), v[0])
+		g.FCVTL2(v[1], v[0])
+		g.FCVTL(v[0], v[0])
+		c.storeTwo(v)
+	}, func() {
+		g.Op("MOVHU.P", a64.At(c.from, 2), number)
+		g.Op("FMOVS", number, v[0])
+		g.FCVTL(v[0], v[0])
+		g.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+	})
+}
+
+func (g *neon) WidenBF16() {
+	c := g.rows(spec.WidenBF16, 1, 2)
+	v, number := g.Vecs(2), g.GP()
+	c.convert(func() {
+		g.Op("FMOVQ.P", a64.At(c.from, vecBytes), v[0])
+		g.SHLL2(v[1], v[0])
+		g.SHLL(v[0], v[0])
+		c.storeTwo(v)
+	}, func() {
+		g.Op("MOVHU.P", a64.At(c.from, 2), number)
+		g.Op("LSL", 16, number, number)
+		g.Op("MOVW.P", number, a64.At(c.to, 4))
+	})
+}
+
+// WidenInt8 goes group by group within a row.
+func (g *neon) WidenInt8() {
+	c := g.rows(spec.WidenInt8, 0, 2)
+	scales, lsc, group := g.slice("scales"), g.stride("lsc"), g.num("group")
+	s, rest, number := g.GP(), g.GP(), g.GP()
+	scale, v := g.Vec(), g.Vecs(2)
+	c.each(func() {
+		g.Op("MOVD", scales, s)
+		g.Op("ADD", lsc, scales, scales)
+		g.Op("MOVD", c.d, rest)
+		g.Label("group")
+		g.Op("MOVWU.P", a64.At(s, 4), number)
+		g.Op("VDUP", number, scale.S4())
+		g.Op("MOVD", group, c.left)
+		g.Op("CMP", group, rest)
+		g.Jump("BGE", "whole")
+		g.Op("MOVD", rest, c.left)
+		g.Label("whole")
+		g.Op("SUB", c.left, rest, rest)
+		c.elements(func() {
+			g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+			g.SXTLBytes(v[0], v[0])
+			g.SXTL2(v[1], v[0])
+			g.SXTL(v[0], v[0])
+			for _, x := range v {
+				g.SCVTF(x, x)
+				g.FMUL(x, x, scale)
+			}
+			c.storeTwo(v)
+		}, func() {
+			g.Op("MOVB.P", a64.At(c.from, 1), number)
+			g.Op("FMOVS", number, v[0])
+			g.SCVTF(v[0], v[0])
+			g.FMUL(v[0], v[0], scale)
+			g.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+		})
+		g.Jump("CBNZ", "group", rest)
+	})
+}
+
+// replaceNaN replaces by other the lanes of x that are NaN.
+func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
+	g.FCMEQ(scratch, x, x)
+	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())
+}
+
+func (g *neon) NarrowF16() {
+	c := g.rows(spec.NarrowF16, 2, 1)
+	nan, v, t, number := g.broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
+	c.convert(func() {
+		c.loadTwo(v)
+		for i, x := range v {
+			g.replaceNaN(x, nan, t[i])
+		}
+		g.FCVTN(v[0], v[0])
+		g.FCVTN2(v[0], v[1])
+		g.Op("FMOVQ.P", v[0], a64.At(c.to, vecBytes))
+	}, func() {
+		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
+		g.replaceNaN(v[0], nan, t[0])
+		g.FCVTN(v[0], v[0])
+		g.Op("FMOVS", v[0], number)
+		g.Op("MOVH.P", number, a64.At(c.to, 2))
+	})
+}
+
+func (g *neon) NarrowBF16() {
+	c := g.rows(spec.NarrowBF16, 2, 1)
+	nan, one, half, v, t, number := g.broadcast(spec.NaN), g.broadcast(1), g.broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
+	round := func(x, odd a64.Vec) {
+		g.replaceNaN(x, nan, odd)
+		g.Op("VUSHR", 16, x.S4(), odd.S4())
+		g.Op("VAND", odd.B16(), one.B16(), odd.B16())
+		g.Op("VADD", half.S4(), x.S4(), x.S4())
+		g.Op("VADD", odd.S4(), x.S4(), x.S4())
+	}
+	c.convert(func() {
+		c.loadTwo(v)
+		for i, x := range v {
+			round(x, t[i])
+		}
+		g.SHRN(v[0], v[0])
+		g.SHRN2(v[0], v[1])
+		g.Op("FMOVQ.P", v[0], a64.At(c.to, vecBytes))
+	}, func() {
+		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
+		round(v[0], t[0])
+		g.SHRN(v[0], v[0])
+		g.Op("FMOVS", v[0], number)
+		g.Op("MOVH.P", number, a64.At(c.to, 2))
+	})
+}

@@ -1,0 +1,152 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// each emits a function over len(dst) elements, as in function.go; compute works in
+// place.
+func (g *neon) each(compute func(x a64.Vec)) {
+	dst, src, left := g.slice("dst"), g.slice("src"), g.param(g.Len("dst"))
+	x, last, lastPlace := g.Vec(), g.Vec(), g.GP()
+	g.Op("CMP", vecLanes, left)
+	g.Jump("BLT", "single")
+	g.Op("SUB", vecLanes, left, left)
+	g.Comment("The last vector waits in a register.")
+	g.Op("ADD", left.Shl(2), src, lastPlace)
+	g.load(a64.At(lastPlace, 0), last)
+	compute(last)
+	g.Op("ADD", left.Shl(2), dst, lastPlace)
+	g.Jump("CBZ", "last", left)
+	g.Align(32)
+	g.Label("vector")
+	g.Op("FMOVQ.P", a64.At(src, vecBytes), x)
+	compute(x)
+	g.Op("FMOVQ.P", x, a64.At(dst, vecBytes))
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BGT", "vector")
+	g.Label("last")
+	g.store(last, a64.At(lastPlace, 0))
+	g.Ret()
+
+	g.Label("single")
+	g.Jump("CBZ", "done", left)
+	g.Op("FMOVS.P", a64.At(src, 4), x)
+	compute(x)
+	g.Op("FMOVS.P", x, a64.At(dst, 4))
+	g.Op("SUB", 1, left, left)
+	g.Jump("B", "single")
+	g.Label("done")
+	g.Ret()
+}
+
+// Exp2 is exp2 for all x, see neon_softmax.go; beyond 128 x is 128.
+func (g *neon) Exp2() {
+	g.function(spec.Exp2)
+	limit, e := g.broadcast(spec.Plus128), g.exp2Regs(allNumbers)
+	g.each(func(x a64.Vec) {
+		g.FMIN(x, x, limit)
+		g.exp2(e, []a64.Vec{x})
+	})
+}
+
+func (g *neon) Tanh() {
+	g.function(spec.Tanh)
+	e := g.tanhRegs()
+	g.each(func(x a64.Vec) { g.tanh(e, []a64.Vec{x}) })
+}
+
+// tanh on NEON is that of tanh.go. Tables of 8 numbers are two registers, in which
+// TBL finds bytes: a product spreads the point's number k to the four bytes of a
+// lane, 4·k and on.
+
+const (
+	tanhSpread = 0x04040404
+	// spread times the bits of 1.5·2^23 goes away, the numbers of bytes are added.
+	tanhBytes = (0x03020100 - spec.RoundMagic*tanhSpread%(1<<32) + 1<<32) % (1 << 32)
+)
+
+// tanhData are the tables, then the coefficients, four times each, but for the
+// highest.
+func tanhData() []uint32 {
+	words := append(append(append([]uint32{}, spec.TanhC...), spec.TanhT...), spec.TanhV...)
+	for _, c := range spec.TanhCoefficients[:3] {
+		words = append(words, c, c, c, c)
+	}
+	return words
+}
+
+// A tanhValues holds what tanh needs throughout: 13 vectors.
+type tanhValues struct {
+	c, t, v                []a64.Vec // two registers that follow each other
+	coefficients           a64.GP
+	highest                a64.Vec // coefficient
+	sign, limit, density   a64.Vec
+	round, spread, numbers a64.Vec
+}
+
+// tanhRegs must come before other vectors are allocated, for the sake of the
+// tables.
+func (g *neon) tanhRegs() tanhValues {
+	e := tanhValues{coefficients: g.GP()}
+	g.Op("MOVD", g.tanhConsts, e.coefficients)
+	for _, table := range []*[]a64.Vec{&e.c, &e.t, &e.v} {
+		*table = g.Vecs(2)
+		for _, v := range *table {
+			g.Op("FMOVQ.P", a64.At(e.coefficients, vecBytes), v)
+		}
+	}
+	e.highest = g.broadcast(spec.TanhCoefficients[3])
+	e.sign, e.limit, e.density = g.broadcast(spec.SignBit), g.broadcast(spec.TanhLimit), g.broadcast(spec.TanhDensity)
+	e.round, e.spread, e.numbers = g.broadcast(spec.RoundMagic), g.broadcast(tanhSpread), g.broadcast(tanhBytes)
+	return e
+}
+
+// lookUp emits d = the numbers of a table at the bytes k.
+func (g *neon) lookUp(d a64.Vec, table []a64.Vec, k a64.Vec) {
+	g.Op("VTBL", k.B16(), []a64.Arr{table[0].B16(), table[1].B16()}, d.B16())
+}
+
+// tanh emits tanh(x), in place, for several vectors at once; 5 more for each.
+func (g *neon) tanh(e tanhValues, xs []a64.Vec) {
+	g.Scope(func() {
+		n := len(xs)
+		r, k, u, h, t := g.Vecs(n), g.Vecs(n), g.Vecs(n), g.Vecs(n), g.Vecs(n)
+		g.Comment("tanh: the point c nearest to |x|, and r = |x|-c.")
+		for i, x := range xs {
+			g.FABS(r[i], x)
+			g.FMIN(r[i], r[i], e.limit)
+			g.Op("VORR", e.round.B16(), e.round.B16(), t[i].B16())
+			g.Op("VORR", e.numbers.B16(), e.numbers.B16(), k[i].B16())
+			g.Op("VFMLA", e.density.S4(), r[i].S4(), t[i].S4())
+			g.MLA(k[i], t[i], e.spread)
+			g.lookUp(u[i], e.c, k[i])
+			g.FSUB(r[i], r[i], u[i])
+		}
+		g.Comment("h, a polynomial in r².")
+		for i := range xs {
+			g.load(a64.At(e.coefficients, 2*vecBytes), h[i])
+			g.FMUL(u[i], r[i], r[i])
+			g.Op("VFMLA", e.highest.S4(), u[i].S4(), h[i].S4())
+		}
+		for i := range xs {
+			g.load(a64.At(e.coefficients, vecBytes), t[i])
+			g.Op("VFMLA", h[i].S4(), u[i].S4(), t[i].S4())
+		}
+		for i := range xs {
+			g.load(a64.At(e.coefficients, 0), h[i])
+			g.Op("VFMLA", t[i].S4(), u[i].S4(), h[i].S4())
+		}
+		g.Comment("t + v·r / (h + t·r), with the sign of x.")
+		for i, x := range xs {
+			g.lookUp(t[i], e.t, k[i])
+			g.lookUp(u[i], e.v, k[i])
+			g.Op("VFMLA", t[i].S4(), r[i].S4(), h[i].S4())
+			g.FMUL(u[i], u[i], r[i])
+			g.FDIV(u[i], u[i], h[i])
+			g.FADD(t[i], t[i], u[i])
+			g.Op("VBIF", e.sign.B16(), t[i].B16(), x.B16())
+		}
+	})
+}

@@ -1,0 +1,439 @@
+package neon
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The tile product of tile.go on NEON. An FMA takes the number of A from any
+// lane of a register, so one load can bring several of them, and how depends on
+// how A lies:
+//
+//	cs = 1 (rows side by side, as K)     a load brings some steps of one row
+//	rs = 1 (columns side by side, as Vᵀ) a load brings one step of 4 rows
+//	else                                 a load brings one number
+//
+// There is an inner loop for each, chosen by the strides; the last one also does
+// the steps that the others leave over. Nothing outside A is read: where the
+// rows of a tile are no multiple of 4, the last ones are loaded as 2 or 1.
+//
+// Vector registers: rows × vectors accumulators, the rows of B of a turn, and
+// what is left for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's
+// p, b and k, one scratch, and i·rs for each row but the first.
+
+// A strip has more vectors than rows: there the numbers of A stay in registers, for
+// some steps at once, and the vectors of B pass by.
+
+// A gemmer emits one tile function.
+type gemmer struct {
+	*neon
+	shape    spec.TileShape
+	element  spec.Element
+	epilogue spec.Epilogue
+
+	a, c, m      a64.GP
+	cs, ldb, ldc a64.GP   // in bytes
+	row          []a64.GP // row[i] is i·rs, in bytes
+	p, b, k      a64.GP
+
+	acc [][]a64.Vec
+}
+
+func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
+	g.function(spec.Gemm(s.Vectors, s.Vectors*vecLanes, e, "NEON"))
+	t := &gemmer{neon: g, shape: s, epilogue: e}
+	t.emit(s.Rows)
+}
+
+func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
+	g.function(spec.WeightGemm(b))
+	t := &gemmer{neon: g, shape: s, element: b}
+	t.emit(s.Rows)
+}
+
+// emit emits the loop over the rows; how they are shared out, see tiler.emit.
+func (t *gemmer) emit(rows int) {
+	t.a, t.c, t.m = t.slice("a"), t.slice("c"), t.num("m")
+	t.cs, t.ldb, t.ldc = t.stride("cs"), t.num("ldb"), t.stride("ldc")
+	t.Op("LSL", t.element.Shift(), t.ldb, t.ldb)
+	t.row = []a64.GP{{}, t.stride("rs")}
+	for len(t.row) < rows {
+		r := t.GP()
+		t.Op("ADD", t.row[1], t.row[len(t.row)-1], r)
+		t.row = append(t.row, r)
+	}
+	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
+
+	t.Comment("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.Label("rows")
+	t.Op("CMP", 2*rows, t.m)
+	t.Jump("BGE", tileLabel(rows))
+	t.Op("CMP", rows, t.m)
+	t.Jump("BEQ", tileLabel(rows))
+	height := t.GP()
+	t.Op("MOVD", t.m, height)
+	t.Jump("BLT", "last")
+	t.Op("ADD", 1, height, height)
+	t.Op("LSR", 1, height, height)
+	t.Label("last")
+	t.Jump("CBZ", "done", height)
+	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
+		t.Op("CMP", h, height)
+		t.Jump("BEQ", tileLabel(h))
+	}
+	t.Free(height)
+	t.Label("done")
+	t.Ret()
+	for h := rows; h > 0; h-- {
+		t.Scope(func() { t.one(h) })
+	}
+}
+
+// one emits a tile of a number of rows.
+func (t *gemmer) one(rows int) {
+	name := tileLabel(rows)
+	t.Comment("Tile of %d × %d vectors.", rows, t.shape.Vectors)
+	t.Label(name)
+	t.acc = make([][]a64.Vec, rows)
+	for i := range t.acc {
+		t.acc[i] = t.Vecs(t.shape.Vectors)
+	}
+	t.start(name)
+	t.Scope(func() { t.steps(name) })
+	switch t.epilogue {
+	case spec.StoreMax:
+		t.storeMax()
+	case spec.StoreMerge:
+		t.storeMerge()
+	default:
+		t.eachRow(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
+	}
+	t.Comment("On to the rows below.")
+	t.Op("ADD", t.row[1], t.a, t.a)
+	if rows > 1 {
+		t.Op("ADD", t.row[rows-1], t.a, t.a)
+	}
+	t.Op("SUB", rows, t.m, t.m)
+	t.Jump("B", "rows")
+}
+
+// start gives the accumulators their first value.
+func (t *gemmer) start(name string) {
+	for i := range t.acc {
+		for _, v := range t.acc[i] {
+			t.zero(v)
+		}
+	}
+	if t.epilogue != spec.Store {
+		return
+	}
+	t.Comment("The chains start from +0, or from C.")
+	t.Load(t.Param("load"), t.k)
+	t.Jump("CBZ", name+"zero", t.k)
+	t.Op("MOVD", t.c, t.p)
+	for i := range t.acc {
+		for v := range t.acc[i] {
+			t.load(a64.At(t.p, v*vecBytes), t.acc[i][v])
+		}
+		t.Op("ADD", t.ldc, t.p, t.p)
+	}
+	t.Label(name + "zero")
+}
+
+// turn is the number of steps in a turn of the inner loops: as many as leave
+// registers for A beside a full tile and its rows of B.
+func stepsPerIteration(s spec.TileShape) int {
+	if isWide(s) {
+		return 4
+	}
+	for steps := 4; steps > 1; steps /= 2 {
+		if s.Rows*s.Vectors+steps*s.Vectors+2 <= 32 {
+			return steps
+		}
+	}
+	return 1
+}
+
+// isWide tells that the vectors of B pass one by one.
+func isWide(s spec.TileShape) bool { return s.Rows < s.Vectors }
+
+// steps emits the inner loops.
+func (t *gemmer) steps(name string) {
+	turn := stepsPerIteration(t.shape)
+	t.Load(t.Param("k"), t.k)
+	t.Load(t.Base("b"), t.b)
+	t.Op("MOVD", t.a, t.p)
+	t.Op("CMP", 4, t.row[1])
+	t.Jump("BEQ", name+"columns")
+	t.Op("CMP", 4, t.cs)
+	t.Jump("BNE", name+"left")
+
+	t.Comment("The rows of A lie side by side: %d steps of a row at once.", turn)
+	t.loop(name, "row", turn, func() { t.rowSteps(turn) })
+	t.Jump("B", name+"left")
+	t.Comment("The columns of A lie side by side: a step of 4 rows at once.")
+	t.Label(name + "columns")
+	t.loop(name, "column", turn, func() {
+		for range turn {
+			t.columnStep()
+		}
+	})
+	t.Comment("Number by number.")
+	t.Label(name + "left")
+	t.Jump("CBZ", name+"done", t.k)
+	t.Label(name + "step")
+	t.step()
+	t.Op("SUBS", 1, t.k, t.k)
+	t.Jump("BNE", name+"step")
+	t.Label(name + "done")
+}
+
+// loop emits an inner loop of several steps a turn, and leaves in k the steps
+// that are left.
+func (t *gemmer) loop(name, kind string, turn int, body func()) {
+	t.Op("SUBS", turn, t.k, t.k)
+	t.Jump("BLT", name+kind+"end")
+	t.Align(32)
+	t.Label(name + kind + "turn")
+	t.Scope(body)
+	t.Op("SUBS", turn, t.k, t.k)
+	t.Jump("BGE", name+kind+"turn")
+	t.Label(name + kind + "end")
+	t.Op("ADD", turn, t.k, t.k)
+}
+
+// rowSteps emits some steps for which each row's numbers lie side by side. As
+// many rows as there are registers for them are done step by step together,
+// since the FMAs of one accumulator wait for each other.
+func (t *gemmer) rowSteps(turn int) {
+	if isWide(t.shape) {
+		numbers := t.Vecs(len(t.acc))
+		for i, x := range numbers {
+			t.number(x, i, turn)
+		}
+		for s := range turn {
+			t.passB(func(i int) a64.Lane { return numbers[i].S(s) })
+		}
+		t.advance(4*turn, t.p)
+		return
+	}
+	b := make([][]a64.Vec, turn)
+	for s := range b {
+		b[s] = t.rowOfB()
+	}
+	numbers := t.Vecs(min(t.FreeVecs(), len(t.acc)))
+	for first := 0; first < len(t.acc); first += len(numbers) {
+		last := min(first+len(numbers), len(t.acc))
+		for i := first; i < last; i++ {
+			t.number(numbers[i-first], i, turn)
+		}
+		for s := range turn {
+			for i := first; i < last; i++ {
+				t.fma(i, b[s], numbers[i-first].S(s))
+			}
+		}
+	}
+	t.advance(4*turn, t.p)
+}
+
+// columnStep emits a step for which the numbers of all rows lie side by side.
+func (t *gemmer) columnStep() {
+	t.Scope(func() {
+		if isWide(t.shape) {
+			numbers := t.Vec()
+			t.loadNumbers(len(t.acc), a64.At(t.p, 0), numbers)
+			t.passB(numbers.S)
+			t.Op("ADD", t.cs, t.p, t.p)
+			return
+		}
+		b := t.rowOfB()
+		for first := 0; first < len(t.acc); {
+			n := 4
+			for n > len(t.acc)-first {
+				n /= 2
+			}
+			numbers := t.Vec()
+			t.loadNumbers(n, a64.At(t.p, 4*first), numbers)
+			for i := range n {
+				t.fma(first+i, b, numbers.S(i))
+			}
+			first += n
+		}
+		t.Op("ADD", t.cs, t.p, t.p)
+	})
+}
+
+// step emits a step of single numbers.
+func (t *gemmer) step() {
+	t.Scope(func() {
+		if isWide(t.shape) {
+			numbers := t.Vecs(len(t.acc))
+			for i, x := range numbers {
+				t.number(x, i, 1)
+			}
+			t.passB(func(i int) a64.Lane { return numbers[i].S(0) })
+			t.Op("ADD", t.cs, t.p, t.p)
+			return
+		}
+		b := t.rowOfB()
+		numbers := t.Vecs(min(t.FreeVecs(), len(t.acc)))
+		for i := range t.acc {
+			x := numbers[i%len(numbers)]
+			t.number(x, i, 1)
+			t.fma(i, b, x.S(0))
+		}
+		t.Op("ADD", t.cs, t.p, t.p)
+	})
+}
+
+// rowOfB loads a row of B and moves b to the next.
+func (t *gemmer) rowOfB() []a64.Vec {
+	b := t.Vecs(t.shape.Vectors)
+	for v := range b {
+		t.load(a64.At(t.b, v*vecBytes), b[v])
+	}
+	t.Op("ADD", t.ldb, t.b, t.b)
+	return b
+}
+
+// passB does the FMAs of a step of a strip, two vectors of B at a time, and moves b
+// to the next row. number is that of a row of A.
+func (t *gemmer) passB(number func(i int) a64.Lane) {
+	t.Scope(func() {
+		pairs := make([][]a64.Vec, t.FreeVecs()/2)
+		for i := range pairs {
+			pairs[i] = t.Vecs(2)
+		}
+		for v := 0; v < t.shape.Vectors; v += 2 {
+			b := pairs[v/2%len(pairs)]
+			t.pairOfB(v, b)
+			for i := range t.acc {
+				t.FMLALane(t.acc[i][v], b[0], number(i))
+				t.FMLALane(t.acc[i][v+1], b[1], number(i))
+			}
+		}
+		t.Op("ADD", t.ldb, t.b, t.b)
+	})
+}
+
+// pairOfB loads vectors v and v+1 of a row of B.
+func (t *gemmer) pairOfB(v int, b []a64.Vec) {
+	if t.element == spec.Float32 {
+		t.load(a64.At(t.b, v*vecBytes), b[0])
+		t.load(a64.At(t.b, (v+1)*vecBytes), b[1])
+		return
+	}
+	t.load(a64.At(t.b, v*vecBytes/2), b[0])
+	if t.element == spec.F16 {
+		t.FCVTL2(b[1], b[0])
+		t.FCVTL(b[0], b[0])
+		return
+	}
+	t.SHLL2(b[1], b[0])
+	t.SHLL(b[0], b[0])
+}
+
+// number loads n numbers of row i, at p.
+func (t *gemmer) number(x a64.Vec, i, n int) {
+	switch {
+	case i == 0:
+		t.loadNumbers(n, a64.At(t.p, 0), x)
+	case n == 4:
+		t.LDRQ(x, t.p, t.row[i])
+	default:
+		t.loadNumbers(n, a64.Indexed(t.p, t.row[i]), x)
+	}
+}
+
+// loadNumbers loads 1, 2 or 4 numbers.
+func (t *gemmer) loadNumbers(n int, m a64.Mem, x a64.Vec) {
+	t.Op(map[int]string{1: "FMOVS", 2: "FMOVD", 4: "FMOVQ"}[n], m, x)
+}
+
+// fma adds to the accumulators of row i a number times a row of B.
+func (t *gemmer) fma(i int, b []a64.Vec, number a64.Lane) {
+	for v := range b {
+		t.FMLALane(t.acc[i][v], b[v], number)
+	}
+}
+
+// eachRow walks c over the rows of C, with the memory of each vector.
+func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) {
+	for i := range t.acc {
+		for v := range t.acc[i] {
+			f(i, v, a64.At(t.c, v*vecBytes))
+		}
+		t.Op("ADD", t.ldc, t.c, t.c)
+	}
+}
+
+func (t *gemmer) storeMax() {
+	t.Comment("Store; max = C > max ? C : max.")
+	t.Load(t.Base("max"), t.p)
+	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
+	for v := range max {
+		t.load(a64.At(t.p, v*vecBytes), max[v])
+	}
+	t.eachRow(func(i, v int, c a64.Mem) {
+		t.store(t.acc[i][v], c)
+		t.raise(max[v], t.acc[i][v], larger[v])
+	})
+	for v := range max {
+		t.store(max[v], a64.At(t.p, v*vecBytes))
+	}
+}
+
+func (t *gemmer) storeMerge() {
+	t.Comment("C = fma(acc, beta, C·alpha)")
+	alpha, beta := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
+	t.Load(t.Base("alpha"), t.p)
+	t.Load(t.Base("beta"), t.b)
+	for v := range alpha {
+		t.load(a64.At(t.p, v*vecBytes), alpha[v])
+		t.load(a64.At(t.b, v*vecBytes), beta[v])
+	}
+	xs, turn := t.Vecs(2), 0
+	t.eachRow(func(i, v int, c a64.Mem) {
+		x := xs[turn%2]
+		turn++
+		t.load(c, x)
+		t.FMUL(x, x, alpha[v])
+		t.Op("VFMLA", beta[v].S4(), t.acc[i][v].S4(), x.S4())
+		t.store(x, c)
+	})
+}
+
+// AddBias is that of settle.go.
+func (g *neon) AddBias() {
+	g.function(spec.AddBias)
+	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
+	bias, lanes := g.slice("bias"), g.param(g.Len("bias"))
+	nan, x, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
+	p, q, left := g.GP(), g.GP(), g.GP()
+	g.Jump("CBZ", "done", lanes)
+	g.Jump("CBZ", "done", m)
+
+	g.Comment("One row.")
+	g.Label("row")
+	g.Op("MOVD", row, p)
+	g.Op("MOVD", bias, q)
+	g.Op("MOVD", lanes, left)
+	g.Comment("One vector: x = c + bias.")
+	g.Label("vector")
+	g.load(a64.At(p, 0), x)
+	g.Op("FMOVQ.P", a64.At(q, vecBytes), b)
+	g.FADD(x, x, b)
+	g.replaceNaN(x, nan, scratch)
+	g.Op("FMOVQ.P", x, a64.At(p, vecBytes))
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BNE", "vector")
+	g.Op("ADD", ldc, row, row)
+	g.Op("SUBS", 1, m, m)
+	g.Jump("BNE", "row")
+	g.Label("done")
+	g.Ret()
+}
+
+func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }

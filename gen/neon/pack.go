@@ -1,0 +1,197 @@
+package neon
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Pack and unpack on NEON: a vector of lanes is one 4×4 matrix with 4 columns of
+// its rows, see transpose.go, and there are registers for the addresses of the
+// 4 rows. Rows of less than 4 columns go column by column, a lane at a time.
+
+// transpose4 transposes the 4×4 matrix in v; t is scratch.
+func (g *neon) transpose4(v, t []a64.Vec) { g.transpose(spec.Float32, v, t) }
+
+// transpose transposes 4×4 matrices of elements: v holds one of float32, or side by
+// side two of 16 bits or four of bytes.
+func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
+	g.Comment("Transpose 4×4 matrices.")
+	lanes := []func(a64.Vec) a64.Arr{a64.Vec.B16, a64.Vec.H8, a64.Vec.S4, a64.Vec.D2}[e.Shift():]
+	trn := func(lanes func(a64.Vec) a64.Arr, x, y, first, second a64.Vec) {
+		g.Op("VTRN1", lanes(y), lanes(x), lanes(first))
+		g.Op("VTRN2", lanes(y), lanes(x), lanes(second))
+	}
+	for i := 0; i < 4; i += 2 {
+		trn(lanes[0], v[i], v[i+1], t[i], t[i+1])
+	}
+	for i := range 2 {
+		trn(lanes[1], t[i], t[i+2], v[i], v[i+2])
+	}
+}
+
+// A transposer moves a panel, 4 lanes at a time, between rows that start at off
+// and its own memory.
+type transposer struct {
+	*neon
+	step, shift  int      // columns in a turn, log2 of the size of an element of the rows
+	base, off, d a64.GP   // the rows' memory, where they start, their length
+	panel, ld    a64.GP   // the panel's memory and the distance of its rows
+	rows         []a64.GP // addresses in the rows of the lanes at hand
+	p            a64.GP   // address in the panel
+	left         a64.GP   // columns
+}
+
+// addresses sets rows and p to the start of the lanes at off.
+func (m *transposer) addresses() {
+	for lane, r := range m.rows {
+		m.Op("MOVD", a64.At(m.off, 8*lane), r)
+		m.Op("ADD", r.Shl(m.shift), m.base, r)
+	}
+	m.Op("MOVD", m.panel, m.p)
+	m.Op("MOVD", m.d, m.left)
+}
+
+// columns emits the loop over the columns of 4 lanes, d ≥ 1. step does as many as
+// its name says and one does one; they move p and rows on. Where the step does not
+// divide d, the last columns are done as well, some of them a second time, with the
+// same result.
+func (m *transposer) columns(step, one func()) {
+	m.addresses()
+	m.Op("CMP", m.step, m.left)
+	m.Jump("BLT", "one")
+	m.Align(32)
+	m.Label("step")
+	step()
+	m.Op("SUBS", m.step, m.left, m.left)
+	m.Jump("BEQ", "next")
+	m.Op("CMP", m.step, m.left)
+	m.Jump("BGE", "step")
+	m.Comment("Less than %d columns are left: do the last %d.", m.step, m.step)
+	m.Op("SUB", m.step, m.left, m.left) // columns to go, below 0
+	for _, r := range m.rows {
+		m.Op("ADD", m.left.Shl(m.shift), r, r)
+	}
+	m.Op("MUL", m.ld, m.left, m.left)
+	m.Op("ADD", m.left, m.p, m.p)
+	m.Op("MOVD", m.step, m.left)
+	m.Jump("B", "step")
+	m.Comment("Rows of less than %d columns.", m.step)
+	m.Label("one")
+	one()
+	m.Op("SUBS", 1, m.left, m.left)
+	m.Jump("BNE", "one")
+	m.Label("next")
+}
+
+// Pack transposes rows into a panel and scales them. All lanes have a row: off
+// repeats its last entry in use.
+func (g *neon) Pack() {
+	g.function(spec.Pack)
+	m := transposer{neon: g, step: 4, shift: 2, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
+		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
+	lanes, scale := g.param(g.Len("off")), g.broadcastParam("scale")
+	v, t := g.Vecs(4), g.Vecs(4)
+	g.Jump("CBZ", "done", m.d)
+	g.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	g.Label("lanes")
+	m.columns(func() {
+		for i, r := range m.rows {
+			g.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
+		}
+		g.transpose4(v, t)
+		for _, x := range v {
+			g.FMUL(x, x, scale)
+			g.store(x, a64.At(m.p, 0))
+			g.Op("ADD", m.ld, m.p, m.p)
+		}
+	}, func() {
+		for i, r := range m.rows {
+			g.Op("VLD1", a64.At(r, 0), v[0].S(i))
+		}
+		g.advance(4, m.rows...)
+		g.FMUL(v[0], v[0], scale)
+		g.store(v[0], a64.At(m.p, 0))
+		g.Op("ADD", m.ld, m.p, m.p)
+	})
+	g.advance(vecBytes, m.panel)
+	g.advance(8*vecLanes, m.off)
+	g.Op("SUBS", vecLanes, lanes, lanes)
+	g.Jump("BNE", "lanes")
+	g.Label("done")
+	g.Ret()
+}
+
+// Unpack finishes a panel and transposes it back into rows, the last lanes
+// first; see unpack.go on why. Vectors of idle lanes are left out.
+func (g *neon) Unpack() {
+	g.function(spec.Unpack)
+	m := transposer{neon: g, step: 4, shift: 2, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
+		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
+	sum, n, nans, bits := g.slice("sum"), g.num("n"), g.GP(), g.GP()
+	weights := g.bitWeights(bits)
+	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)
+	v, t, inv, finite := g.Vecs(4), g.Vecs(4), g.Vec(), g.Vec()
+	g.Op("MOVD", 0, nans)
+	g.Jump("CBZ", "done", m.d)
+	g.Comment("To the end of the lanes, in whole vectors, and back a vector at a time.")
+	g.Op("ADD", vecLanes-1, n, n)
+	g.Op("AND", -vecLanes, n, n)
+	g.Op("ADD", n.Shl(2), m.panel, m.panel)
+	g.Op("ADD", n.Shl(2), sum, sum)
+	g.Op("ADD", n.Shl(3), m.off, m.off)
+	g.Jump("CBZ", "done", n)
+	g.Label("lanes")
+	g.advance(-vecBytes, m.panel, sum)
+	g.advance(-8*vecLanes, m.off)
+	g.Comment("1/sum, 0 for a sum of 0.")
+	g.load(a64.At(sum, 0), v[0])
+	g.FCMEQZero(v[1], v[0])
+	g.FDIV(inv, one, v[0])
+	g.BIC(inv, inv, v[1])
+	g.FCMEQ(finite, zero, zero) // all lanes
+	finish := func(x, scratch a64.Vec) {
+		g.load(a64.At(m.p, 0), x)
+		g.Op("ADD", m.ld, m.p, m.p)
+		g.FMUL(x, x, inv)
+		g.FADD(x, x, zero)
+		g.FCMEQ(scratch, x, x)
+		g.Op("VAND", scratch.B16(), finite.B16(), finite.B16())
+	}
+	m.columns(func() {
+		for i, x := range v {
+			finish(x, t[i])
+		}
+		g.transpose4(v, t)
+		for lane := vecLanes - 1; lane >= 0; lane-- {
+			g.Op("FMOVQ.P", v[lane], a64.At(m.rows[lane], vecBytes))
+		}
+	}, func() {
+		finish(v[0], t[0])
+		for lane := vecLanes - 1; lane >= 0; lane-- {
+			g.Op("VST1", v[0].S(lane), a64.At(m.rows[lane], 0))
+		}
+		g.advance(4, m.rows...)
+	})
+	g.Comment("Shift the bits of the lanes with a NaN in.")
+	g.BIC(finite, weights, finite)
+	g.Op("VADDV", finite.S4(), finite.Whole())
+	g.Op("VMOV", finite.S(0), bits)
+	g.Op("ADD", nans.Shl(vecLanes), bits, nans)
+	g.Op("SUBS", vecLanes, n, n)
+	g.Jump("BNE", "lanes")
+	g.Label("done")
+	g.Op("MOVD", nans, g.Result())
+	g.Ret()
+}
+
+// bitWeights are 1, 2, 4, 8: lane i has bit i.
+func (g *neon) bitWeights(scratch a64.GP) a64.Vec {
+	w := g.Vec()
+	for lane := range vecLanes {
+		g.Op("MOVD", 1<<lane, scratch)
+		g.Op("VMOV", scratch, w.S(lane))
+	}
+	return w
+}

@@ -1,0 +1,253 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// SkinnyPV on NEON: see few_values.go. An FMA takes its number from any lane, so that
+// one load brings the weights of 4 queries.
+//
+// Vector registers: 16 accumulators, a vector of a line of V by a query, or of half a line
+// of a narrow type if there are more queries than 4; the line, as it lies and widened; the
+// weights; up to 5 to widen it.
+//
+// Cycles for a line of a key, as in neon_few_scores.go:
+//
+//	            1 query            4 queries           8 queries
+//	FMAs alone   2.0, 1.0            8.0, 4.0            16, 8
+//	float32      4.8, 2.5            8.1, 4.1            16, 8
+//	bfloat16     4.1, 2.1  (13, 6)  10.1, 5.1  (16, 7)   18, 9   (24, 11)
+//	binary16     8.1, 4.1  (17, 7)  14.0, 8.0  (20, 9)   23, 12  (28, 13)
+//	int8        10.0, 5.1  (20, 9)  16.0, 8.1  (23, 10)  25, 13  (31, 14)
+
+type pvEmitter struct {
+	*neon
+	widener  *widener
+	prefetch *prefetch
+	scales   *valueScales
+
+	v, p, ldv, ldp a64.GP // of the turn, distances in bytes
+	vj, pj, steps  a64.GP // of the step; scratch outside of steps
+	keys, left     a64.GP // in the turn, and from it on
+	column         a64.GP
+	columns        a64.GP // left
+	lane, begun    a64.GP
+}
+
+func (g *neon) SkinnyPV(v spec.Element) {
+	g.function(spec.SkinnyPV(v))
+	f := &pvEmitter{neon: g, widener: g.newWidener(v), v: g.slice("v"), ldv: g.strideOf("ldv", v), p: g.slice("p"), ldp: g.stride("ldp"),
+		left: g.num("m"), begun: g.param(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
+		column: g.GP(), columns: g.GP(), lane: g.GP()}
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 1)
+	if v == spec.Int8 {
+		f.scales = &valueScales{neon: g, turn: g.slice("scales"), strip: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
+	}
+	f.turns()
+}
+
+// turns emits the loop over turns of up to 16 keys; from the second on, o holds
+// something.
+func (f *pvEmitter) turns() {
+	f.Label("turn")
+	f.Op("MOVD", f.left, f.keys)
+	f.Op("CMP", spec.SkinnyKeys, f.keys)
+	f.Jump("BLE", "short")
+	f.Op("MOVD", spec.SkinnyKeys, f.keys)
+	f.Label("short")
+	f.prefetch.start()
+	f.scales.startTurn()
+	f.Load(f.Param("dv"), f.columns)
+	f.Op("MOVD", 0, f.column)
+	f.strips()
+	f.Op("MOVD", 1, f.begun)
+	f.Op("SUBS", f.keys, f.left, f.left)
+	f.Jump("BEQ", "done")
+	f.Op("ADD", f.ldv.Shl(4), f.v, f.v)
+	f.Op("ADD", f.ldp.Shl(4), f.p, f.p)
+	f.prefetch.forward(f.ldv)
+	f.scales.nextTurn()
+	f.Jump("B", "turn")
+	f.Label("done")
+	f.Ret()
+}
+
+// strips emits the loops over strips of columns. Narrow types have rows of whole lines,
+// of which many queries take half a line, so that it is widened for all of them at once.
+func (f *pvEmitter) strips() {
+	line := columnBlock{"line", spec.SkinnyKeys, skinnyRows, f.widener.element}
+	if f.widener.element == spec.Float32 {
+		f.strip(line)
+		f.strip(columnBlock{"four", vecLanes, skinnyRows, spec.Float32})
+		f.strip(columnBlock{"single", 1, skinnyRows, spec.Float32})
+		return
+	}
+	f.Load(f.Param("n"), f.steps)
+	f.Op("CMP", skinnyRows, f.steps)
+	f.Jump("BGT", "half")
+	f.strip(line)
+	f.strip(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.element})
+}
+
+// A columnBlock is a number of columns that are done at once, for as many queries as
+// most.
+type columnBlock struct {
+	name          string
+	columns, most int
+	element       spec.Element
+}
+
+// bytes is how many there are of V.
+func (s columnBlock) bytes() int { return s.columns << s.element.Shift() }
+
+// turn is the number of keys in a turn of the inner loop: a line of memory, or one.
+func (s columnBlock) turn() int {
+	if s.prefetches() {
+		return spec.LineBytes / s.bytes()
+	}
+	return 1
+}
+
+// prefetches tells whether what comes is prefetched beside it.
+func (s columnBlock) prefetches() bool { return s.columns > vecLanes }
+
+// vectorsOf is how many vectors so many bytes are, or the part of one.
+func vectorsOf(bytes int) int { return max(1, bytes/vecBytes) }
+
+// moveOf is how a vector, or so many bytes, are moved.
+func moveOf(bytes int) string {
+	switch bytes {
+	case 4:
+		return "FMOVS"
+	case 8:
+		return "FMOVD"
+	}
+	return "FMOVQ"
+}
+
+// WeightGemm emits the loop over strips while there are columns for one, and in it the
+// loop over groups of queries.
+func (f *pvEmitter) strip(s columnBlock) {
+	f.Label(s.name)
+	f.Op("SUBS", s.columns, f.columns, f.columns)
+	f.Jump("BLT", s.name+"end")
+	f.Op("MOVD", 0, f.lane)
+	f.Comment("A group of up to %d queries.", s.most)
+	f.Label(s.name + "group")
+	f.Load(f.Param("n"), f.steps)
+	f.Op("SUB", f.lane, f.steps, f.steps)
+	for size := s.most; size > 1; size-- {
+		f.Op("CMP", size, f.steps)
+		f.Jump("BGE", s.name+groupLabel(size))
+	}
+	for size := 1; size <= s.most; size++ {
+		f.Scope(func() { f.group(s, size) })
+	}
+	f.Label(s.name + "next")
+	f.Load(f.Param("n"), f.steps)
+	f.Op("CMP", f.steps, f.lane)
+	f.Jump("BLT", s.name+"group")
+	f.Op("ADD", s.columns, f.column, f.column)
+	f.scales.nextStrip(s)
+	f.Jump("B", s.name)
+	f.Label(s.name + "end")
+	f.Op("ADD", s.columns, f.columns, f.columns)
+}
+
+// group emits the keys of a turn for a strip and a number of queries, from lane
+// on.
+func (f *pvEmitter) group(s columnBlock, size int) {
+	name := s.name + groupLabel(size)
+	f.Comment("%d queries.", size)
+	if size > 1 {
+		f.Label(name)
+	}
+	acc := make([][]a64.Vec, size)
+	for i := range acc {
+		acc[i] = f.Vecs(vectorsOf(4 * s.columns))
+		for _, x := range acc[i] {
+			f.zero(x)
+		}
+	}
+	f.Jump("CBZ", name+"zero", f.begun)
+	move := moveOf(4 * s.columns)
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, m, x) })
+	f.Label(name + "zero")
+	f.Op("ADD", f.column.Shl(f.widener.element.Shift()), f.v, f.vj)
+	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
+	f.scales.startGroup()
+	f.Op("MOVD", f.keys, f.steps)
+	f.loop(name+"turn", s.turn(), func() {
+		if s.prefetches() {
+			f.prefetch.step(name + "ahead")
+		}
+		for range s.turn() {
+			f.step(s, acc)
+		}
+	})
+	if s.turn() > 1 {
+		f.loop(name+"step", 1, func() { f.step(s, acc) })
+	}
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, x, m) })
+	f.Op("ADD", size, f.lane, f.lane)
+	f.Jump("B", s.name+"next")
+}
+
+// loop emits a loop over so many steps at a time, and leaves those that are left.
+func (f *pvEmitter) loop(name string, steps int, body func()) {
+	f.Op("SUBS", steps, f.steps, f.steps)
+	f.Jump("BLT", name+"end")
+	f.Align(32)
+	f.Label(name)
+	body()
+	f.Op("SUBS", steps, f.steps, f.steps)
+	f.Jump("BGE", name)
+	f.Label(name + "end")
+	f.Op("ADD", steps, f.steps, f.steps)
+}
+
+// step emits the products of a key.
+func (f *pvEmitter) step(s columnBlock, acc [][]a64.Vec) {
+	f.Scope(func() {
+		v, wide, half, scale := f.Vecs(vectorsOf(s.bytes())), f.Vecs(len(acc[0])), f.Vec(), f.Vec()
+		p := f.Vecs((len(acc) + vecLanes - 1) / vecLanes)
+		for i := range v {
+			f.Op(moveOf(s.bytes()), a64.At(f.vj, i*vecBytes), v[i])
+		}
+		for i := range p {
+			f.load(a64.At(f.pj, i*vecBytes), p[i])
+		}
+		f.scales.load(scale)
+		f.Op("ADD", f.ldv, f.vj, f.vj)
+		f.Op("ADD", f.ldp, f.pj, f.pj)
+		f.widener.prepare(v...)
+		groups := f.widener.groups()
+		for x := range wide {
+			wide[x] = f.widener.widen(v[x/groups], x%groups, half, wide[x], scale)
+		}
+		for i := range acc {
+			for x := range wide {
+				f.FMLALane(acc[i][x], wide[x], p[i/vecLanes].S(i%vecLanes))
+			}
+		}
+	})
+}
+
+// eachRow calls do for every accumulator and its place in o.
+func (f *pvEmitter) eachRow(acc [][]a64.Vec, do func(x a64.Vec, m a64.Mem)) {
+	row, ldo := f.vj, f.pj
+	f.Load(f.Param("ldo"), ldo)
+	f.Op("MUL", ldo, f.lane, row)
+	f.Op("ADD", f.column, row, row)
+	f.Load(f.Base("o"), f.steps)
+	f.Op("ADD", row.Shl(2), f.steps, row)
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, a64.At(row, x*vecBytes))
+		}
+		if i+1 < len(acc) {
+			f.Op("ADD", ldo.Shl(2), row, row)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package neon
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// SkinnyMerge and SkinnyUnpack on NEON: see few_rows.go.
+
+func (g *neon) SkinnyMerge() {
+	g.function(spec.SkinnyMerge)
+	o, ldo, part, ldp := g.slice("o"), g.stride("ldo"), g.slice("part"), g.stride("ldp")
+	alpha, beta, n, s := g.slice("alpha"), g.slice("beta"), g.num("n"), g.GP()
+	a, b, c, x := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	po, pp := g.GP(), g.GP()
+	g.rowLoop(n, func() {
+		for _, f := range []struct {
+			p a64.GP
+			v a64.Vec
+		}{{alpha, a}, {beta, b}} {
+			g.Op("MOVWU", a64.At(f.p, 0), s)
+			g.Op("VDUP", s, f.v.S4())
+		}
+		g.Op("MOVD", o, po)
+		g.Op("MOVD", part, pp)
+		g.eachColumn("dv", func(move string, size int) {
+			g.Op(move, a64.At(po, 0), c)
+			g.Op(move, a64.At(pp, 0), x)
+			g.FMUL(c, c, a)
+			g.Op("VFMLA", b.S4(), x.S4(), c.S4())
+			g.Op(move, c, a64.At(po, 0))
+			g.advance(size, po, pp)
+		})
+	}, func() {
+		g.Op("ADD", ldo, o, o)
+		g.Op("ADD", ldp, part, part)
+		g.advance(4, alpha, beta)
+	})
+	g.Ret()
+}
+
+func (g *neon) SkinnyUnpack() {
+	g.function(spec.SkinnyUnpack)
+	dst, off, o, ldo := g.slice("dst"), g.slice("off"), g.slice("o"), g.stride("ldo")
+	sum, n, nans, row, s := g.slice("sum"), g.num("n"), g.GP(), g.GP(), g.GP()
+	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)
+	inv, finite, x, y := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	from, to := g.GP(), g.GP()
+	g.Op("MOVD", 0, nans)
+	g.Op("MOVD", 1, row) // its bit
+	g.rowLoop(n, func() {
+		g.Comment("1/sum, 0 for a sum of 0.")
+		g.Op("MOVWU", a64.At(sum, 0), s)
+		g.Op("VDUP", s, x.S4())
+		g.FCMEQZero(y, x)
+		g.FDIV(inv, one, x)
+		g.BIC(inv, inv, y)
+		g.FCMEQ(finite, zero, zero) // all lanes
+		g.Op("MOVD", a64.At(off, 0), to)
+		g.Op("ADD", to.Shl(2), dst, to)
+		g.Op("MOVD", o, from)
+		g.eachColumn("dv", func(move string, size int) {
+			g.Op(move, a64.At(from, 0), x)
+			g.FMUL(x, x, inv)
+			g.FADD(x, x, zero)
+			if move == "FMOVS" {
+				g.Op("VDUP", x.S(0), y.S4()) // 0·inv is NaN in the other lanes if inv is Inf
+				g.FCMEQ(y, y, y)
+			} else {
+				g.FCMEQ(y, x, x)
+			}
+			g.Op("VAND", y.B16(), finite.B16(), finite.B16())
+			g.Op(move, x, a64.At(to, 0))
+			g.advance(size, from, to)
+		})
+		g.BIC(y, one, finite)
+		g.Op("VADDV", y.S4(), y.Whole()) // of up to four times the same bits, not 0
+		g.Op("VMOV", y.S(0), s)
+		g.Jump("CBZ", "finite", s)
+		g.Op("ORR", row, nans, nans)
+		g.Label("finite")
+	}, func() {
+		g.Op("ADD", ldo, o, o)
+		g.advance(4, sum)
+		g.advance(8, off)
+		g.Op("LSL", 1, row, row)
+	})
+	g.Op("MOVD", nans, g.Result())
+	g.Ret()
+}
+
+// rowLoop emits a loop over n rows.
+func (g *neon) rowLoop(n a64.GP, row, next func()) {
+	g.Jump("CBZ", "done", n)
+	g.Label("row")
+	row()
+	next()
+	g.Op("SUBS", 1, n, n)
+	g.Jump("BNE", "row")
+	g.Label("done")
+}
+
+// eachColumn emits a loop over the columns of a row, first whole vectors, then single
+// ones: how they are moved, and their bytes.
+func (g *neon) eachColumn(count string, do func(move string, size int)) {
+	left := g.num(count)
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BLT", "rest")
+	g.Label("vector")
+	do("FMOVQ", vecBytes)
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BGE", "vector")
+	g.Label("rest")
+	g.Op("ADDS", vecLanes, left, left)
+	g.Jump("BEQ", "end")
+	g.Label("single")
+	do("FMOVS", 4)
+	g.Op("SUBS", 1, left, left)
+	g.Jump("BNE", "single")
+	g.Label("end")
+	g.Free(left)
+}

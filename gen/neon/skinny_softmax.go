@@ -1,0 +1,63 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// SkinnySoftmax on NEON: a row is a vector, and 4 of them hide each other's latency, on cores
+// too that do not look far ahead; see few_softmax.go.
+func (g *neon) SkinnySoftmax() {
+	g.function(spec.SkinnySoftmax)
+	f := &rowSoftmax{neon: g, s: g.slice("s"), ld: g.stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
+	max, left := g.slice("max"), g.num("n")
+	f.e = g.exp2Regs(notPositive)
+	g.load(a64.At(max, 0), f.z)
+	g.finite(f.e, f.z)
+	g.zero(f.sum)
+	g.Op("MOVD", f.s, f.out)
+	g.Op("SUBS", 4, left, left)
+	g.Jump("BLT", "rest")
+	g.Align(32)
+	g.Label("turn")
+	f.rows(4)
+	g.Op("SUBS", 4, left, left)
+	g.Jump("BGE", "turn")
+	g.Comment("What is left, row by row.")
+	g.Label("rest")
+	g.Op("ADDS", 4, left, left)
+	g.Jump("BEQ", "done")
+	g.Label("row")
+	f.rows(1)
+	g.Op("SUBS", 1, left, left)
+	g.Jump("BNE", "row")
+	g.Label("done")
+	sum := g.slice("sum")
+	g.store(f.sum, a64.At(sum, 0))
+	g.Ret()
+}
+
+type rowSoftmax struct {
+	*neon
+	s, out, ld a64.GP // the next scores, where their weights go, the stride in bytes
+	z, sum     a64.Vec
+	e          exp2Regs
+}
+
+// rows does n rows.
+func (f *rowSoftmax) rows(n int) {
+	f.Scope(func() {
+		xs := f.Vecs(n)
+		for _, x := range xs {
+			f.load(a64.At(f.s, 0), x)
+			f.Op("ADD", f.ld, f.s, f.s)
+			f.FSUB(x, x, f.z)
+		}
+		f.exp2(f.e, xs)
+		for _, x := range xs {
+			f.store(x, a64.At(f.out, 0))
+			f.Op("ADD", f.ld, f.out, f.out)
+			f.FADD(f.sum, f.sum, x)
+		}
+	})
+}

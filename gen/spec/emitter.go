@@ -1,0 +1,81 @@
+package spec
+
+// An Emitter emits the functions of one ISA into a file.
+type Emitter interface {
+	Gemm(s TileShape, e Epilogue)
+	WeightGemm(s TileShape, b Element)
+	AddBias()
+	Additive()
+	Softcap()
+	MaskSpan()
+	ALiBi()
+	Bias()
+	MaskBool()
+	Softmax()
+	Dropout()
+	MergeStats()
+	Pack()
+	Unpack()
+	SkinnyQK(k Element)
+	SkinnyPV(v Element)
+	SkinnySoftmax()
+	SkinnyMerge()
+	SkinnyUnpack()
+	WidenF16()
+	WidenBF16()
+	WidenInt8()
+	NarrowF16()
+	NarrowBF16()
+	Exp2()
+	Tanh()
+	Peak()
+	Read()
+}
+
+// EmitAll emits the functions that every ISA has, in the order of the file. weights is
+// the register tile for packed panels of weights.
+func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
+	for _, s := range tiles {
+		e.Gemm(s, Store)
+		e.Gemm(s, StoreMax)
+		e.Gemm(s, StoreMerge)
+	}
+	for _, b := range []Element{Float32, F16, BF16} {
+		e.WeightGemm(weights, b)
+	}
+	e.AddBias()
+	e.Additive()
+	e.Softcap()
+	e.MaskSpan()
+	e.ALiBi()
+	e.Bias()
+	e.MaskBool()
+	e.Softmax()
+	e.Dropout()
+	e.MergeStats()
+	e.Pack()
+	e.Unpack()
+	for _, b := range []Element{Float32, F16, BF16, Int8} {
+		e.SkinnyQK(b)
+		e.SkinnyPV(b)
+	}
+	e.SkinnySoftmax()
+	e.SkinnyMerge()
+	e.SkinnyUnpack()
+	e.WidenF16()
+	e.WidenBF16()
+	e.WidenInt8()
+	e.NarrowF16()
+	e.NarrowBF16()
+	e.Exp2()
+	e.Tanh()
+	e.Peak()
+	e.Read()
+}
+
+// An Output is the generated code of one ISA.
+type Output struct {
+	ISA        string // suffix of the functions
+	Asm, Stubs []byte // the assembly and the Go file that declares its functions
+	Functions  []Function
+}

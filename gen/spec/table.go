@@ -1,0 +1,34 @@
+package spec
+
+import "strings"
+
+// A Table is a struct type of package ukernel that holds micro-kernels. Its fields are the
+// functions of one kind, without their prefix.
+type Table struct {
+	Field, Type string // of the table in ukernel.Kernels
+	Lanes       int    // of a table for query tiles
+	prefix      string // of the functions
+}
+
+// The tables but those for query tiles.
+var (
+	LaneTable     = Table{Type: "LaneKernels"}
+	SkinnyTable   = Table{Field: "Skinny", Type: "SkinnyKernels", prefix: "Skinny"}
+	ConvertTable  = Table{Field: "Convert", Type: "Converters"}
+	WeightTable   = Table{Field: "Weights", Type: "WeightKernels", prefix: "Weight"}
+	FunctionTable = Table{Field: "Functions", Type: "Functions"}
+)
+
+// noTable is that of functions that are not micro-kernels.
+var noTable = Table{}
+
+// tileTable is the table of the products for query tiles of a width.
+func tileTable(lanes int) Table { return Table{Type: "TileKernels", Lanes: lanes} }
+
+// Field is the name of the function's field in its table.
+func (f Function) Field() string {
+	if f.Table.Lanes > 0 {
+		return strings.TrimRight(f.Name, "1234") // the number of vectors
+	}
+	return strings.TrimPrefix(f.Name, f.Table.prefix)
+}

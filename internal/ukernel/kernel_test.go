@@ -1,0 +1,339 @@
+package ukernel
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/testutil"
+)
+
+// TestMain lists the tiers, so that every test log says what was really tested.
+func TestMain(m *testing.M) {
+	fmt.Printf("attn: %s/%s\n", runtime.GOOS, runtime.GOARCH)
+	for i := range Tiers {
+		t := &Tiers[i]
+		if lacks := t.Lacks(); lacks != "" {
+			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, lacks)
+			continue
+		}
+		fmt.Printf("attn: tier %s is tested\n", t.Name)
+		if missing := t.missing(); missing != nil {
+			fmt.Printf("attn: tier %s has no %s\n", t.Name, strings.Join(missing, ", "))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A kernelSet is what a call is made with: the kernels of a tier, with one of its
+// query tiles. Tests may replace any of them.
+type kernelSet struct {
+	TileKernels
+	Skinny    SkinnyKernels
+	Convert   Converters
+	Weights   WeightKernels
+	Functions Functions
+}
+
+// set returns the tier's kernels with tile i.
+func (t *Tier) set(i int) *kernelSet {
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions}
+}
+
+// has reports whether the tier has a kernel, given as in kernelTests.
+func (k *kernelSet) has(kernel string) bool {
+	v := reflect.ValueOf(k).Elem()
+	for _, field := range strings.Split(kernel, ".") {
+		v = v.FieldByName(field)
+	}
+	return !v.IsNil()
+}
+
+// missing lists the kernels that the tier does not have.
+func (t *Tier) missing() (names []string) {
+	for _, k := range kernelTests {
+		if !t.set(0).has(k.name) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// kernelTests names the fields of kernelSet and lists the calls that test them on
+// query tiles of w lanes.
+var kernelTests = []struct {
+	name  string
+	cases func(w int) []kernelCase
+}{
+	{"Gemm", gemmCases(gemmFromZero, gemmFromC)},
+	{"GemmMax", gemmCases(gemmMax)},
+	{"GemmMerge", gemmCases(gemmMerge)},
+	{"Functions.Additive", additiveCases},
+	{"Softcap", softcapCases},
+	{"MaskSpan", maskSpanCases},
+	{"Functions.Exp2", functionCases(exp2Of)},
+	{"Functions.Tanh", functionCases(tanhOf)},
+	{"ALiBi", alibiCases},
+	{"Bias", biasCases},
+	{"MaskBool", maskBoolCases},
+	{"Softmax", softmaxCases},
+	{"Dropout", dropoutCases},
+	{"MergeStats", mergeStatsCases},
+	{"Pack", packCases},
+	{"Unpack", unpackCases},
+	{"Skinny.QK", skinnyQKCases},
+	{"Skinny.PV", skinnyPVCases},
+	{"Skinny.QKF16", narrowQKCases(f16)},
+	{"Skinny.QKBF16", narrowQKCases(bf16)},
+	{"Skinny.QKInt8", narrowQKCases(int8s)},
+	{"Skinny.PVF16", narrowPVCases(f16)},
+	{"Skinny.PVBF16", narrowPVCases(bf16)},
+	{"Skinny.PVInt8", narrowPVCases(int8s)},
+	{"Skinny.Softmax", skinnySoftmaxCases},
+	{"Skinny.Merge", skinnyMergeCases},
+	{"Skinny.Unpack", skinnyUnpackCases},
+	{"Convert.WidenF16", widenCases(widenF16Of)},
+	{"Convert.WidenBF16", widenCases(widenBF16Of)},
+	{"Convert.WidenInt8", widenInt8Cases},
+	{"Convert.NarrowF16", narrowCases(narrowF16Of)},
+	{"Convert.NarrowBF16", narrowCases(narrowBF16Of)},
+	{"Weights.Gemm", weightCases(float32s)},
+	{"Weights.GemmF16", weightCases(f16s)},
+	{"Weights.GemmBF16", weightCases(bf16s)},
+	{"Weights.AddBias", addBiasCases},
+}
+
+// TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
+// have. Only the skinny kernels for narrow types are optional.
+func TestAllKernels(t *testing.T) {
+	tested := map[string]bool{}
+	for _, k := range kernelTests {
+		tested[k.name] = true
+	}
+	var names []string
+	var list func(prefix string, typ reflect.Type)
+	list = func(prefix string, typ reflect.Type) {
+		for _, f := range reflect.VisibleFields(typ) {
+			switch {
+			case f.Type.Kind() == reflect.Func:
+				names = append(names, prefix+f.Name)
+			case f.Type.Kind() == reflect.Struct && !f.Anonymous:
+				list(prefix+f.Name+".", f.Type)
+			}
+		}
+	}
+	list("", reflect.TypeFor[kernelSet]())
+	if len(names) != len(tested) {
+		t.Errorf("%d kernels, %d of them in tests", len(names), len(tested))
+	}
+	for _, name := range names {
+		if !tested[name] {
+			t.Errorf("no test of %s", name)
+		}
+		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
+		optional = optional && name != "Skinny.QK" && name != "Skinny.PV"
+		for i := range Tiers {
+			for x := range Tiers[i].Tiles {
+				if !optional && !Tiers[i].set(x).has(name) {
+					t.Errorf("tier %s: tile %d: no %s", Tiers[i].Name, x, name)
+				}
+			}
+		}
+	}
+}
+
+// A kernelCase describes one call of a micro-kernel.
+type kernelCase interface {
+	String() string
+
+	// call makes the arguments for a tile of w lanes, all slices in a and all values
+	// from r, and returns the call.
+	call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet)
+}
+
+// TestKernels compares every micro-kernel of every tier and width with package
+// fallback, bit for bit. Slices start anywhere; canaries lie around them and between
+// their rows.
+func TestKernels(t *testing.T) { testKernels(t, newArena()) }
+
+// TestGuard makes the calls of TestKernels with every slice right after an
+// inaccessible page, and with every slice right before one. No slice reaches beyond
+// the last element that the call names. So to read or write a single byte beside it
+// is an error, be it to fill up a vector or the gap after a last row.
+func TestGuard(t *testing.T) {
+	if !testutil.Guards {
+		t.Log("guard pages are not available here: this is TestKernels again, on plain slices")
+	}
+	testKernels(t, newGuardedArena(t, testutil.AtStart), newGuardedArena(t, testutil.AtEnd))
+}
+
+// testKernels tests all kernels on slices in each of mems, and skips those that a tier
+// does not have.
+func testKernels(t *testing.T, mems ...*testutil.Arena) {
+	for _, k := range kernelTests {
+		t.Run("kernel="+k.name, func(t *testing.T) {
+			eachSet(t, k.name, func(t *testing.T, p *kernelSet) {
+				if err := checkKernel(p, k.cases(p.Lanes), mems...); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// eachSet runs a test of a kernel on every tier that runs here, with each of its
+// tiles if the kernel works on tiles.
+func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet)) {
+	for i := range Tiers {
+		tier := &Tiers[i]
+		if tier.Lacks() != "" {
+			continue
+		}
+		t.Run("tier="+tier.Name, func(t *testing.T) {
+			switch {
+			case !tier.set(0).has(kernel):
+				t.Skipf("tier %s has no %s", tier.Name, kernel)
+			case !onTiles(kernel):
+				test(t, tier.set(len(tier.Tiles)-1))
+				return
+			}
+			for x, tile := range tier.Tiles {
+				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) { test(t, tier.set(x)) })
+			}
+		})
+	}
+}
+
+// onTiles reports whether a kernel works on query tiles, so that it matters how wide
+// they are.
+func onTiles(kernel string) bool {
+	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.")
+}
+
+// eachTier calls f for every tier that runs here.
+func eachTier(f func(t *Tier)) {
+	for i := range Tiers {
+		if Tiers[i].Lacks() == "" {
+			f(&Tiers[i])
+		}
+	}
+}
+
+// eachTile calls f for every query tile of every tier that runs here.
+func eachTile(f func(t *Tier, p *kernelSet)) {
+	eachTier(func(t *Tier) {
+		for i := range t.Tiles {
+			f(t, t.set(i))
+		}
+	})
+}
+
+// casesOf returns the cases of a kernel.
+func casesOf(kernel string) func(w int) []kernelCase {
+	for _, k := range kernelTests {
+		if k.name == kernel {
+			return k.cases
+		}
+	}
+	panic("no kernel " + kernel)
+}
+
+// reference returns the kernels of package fallback for tiles of w lanes. The products
+// are those that are written straight from the definition.
+func reference(w int) *kernelSet {
+	lanes := *genericKernels.Widest().LaneKernels
+	return &kernelSet{
+		TileKernels: TileKernels{
+			Lanes: w,
+			Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+				fallback.GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, load)
+			},
+			GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+				fallback.GemmMaxW(w, c, ldc, a, rs, cs, b, ldb, m, k, max)
+			},
+			GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
+				fallback.GemmMergeW(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
+			},
+			LaneKernels: &lanes,
+		},
+		Skinny:    referenceSkinny(w),
+		Convert:   genericKernels.Convert,
+		Weights:   referenceWeights,
+		Functions: genericKernels.Functions,
+	}
+}
+
+// checkKernel makes every call with the reference and with p, with p on slices in each
+// of mems, and returns the first difference: in the content of an argument afterwards,
+// input or output, or in the canaries around it. An access to a guard page or any
+// other panic is an error too.
+func checkKernel(p *kernelSet, cases []kernelCase, mems ...*testutil.Arena) error {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	ref, want := reference(p.Lanes), newArena()
+	for i, c := range cases {
+		if testutil.Thin() && !testutil.Sampled(i) {
+			continue
+		}
+		prepare(want, c, i, p.Lanes)(ref)
+		for _, got := range mems {
+			err := panicked(prepare(got, c, i, p.Lanes), p)
+			if err == nil {
+				err = got.Diff(want)
+			}
+			if err != nil {
+				return fmt.Errorf("case %d, %v, slices %v: %w", i, c, got.Place, err)
+			}
+		}
+	}
+	return nil
+}
+
+// prepare empties the arena and makes the arguments of call number i in it.
+func prepare(a *testutil.Arena, c kernelCase, i, w int) func(p *kernelSet) {
+	a.Reset(i)
+	r := testutil.Rand(i)
+	return c.call(a, &r, w)
+}
+
+// panicked makes a call and returns what it panicked with.
+func panicked(call func(p *kernelSet), p *kernelSet) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("panic: %v", x)
+			if f, ok := x.(interface{ Addr() uintptr }); ok {
+				err = fmt.Errorf("access outside the slices, at %#x: %v", f.Addr(), x)
+			}
+		}
+	}()
+	call(p)
+	return nil
+}
+
+const (
+	regionSize  = 96 << 10 // the largest slice, 256 rows of 64+5 floats, and margins
+	regionCount = 6        // the most slices that a kernel has
+	blockKeys   = 256      // keys of a block
+)
+
+// newArena returns an arena of ordinary memory for the slices of any call.
+func newArena() *testutil.Arena {
+	return testutil.NewArena(testutil.Inside, regionCount, regionSize)
+}
+
+// newGuardedArena returns an arena whose regions lie between guard pages.
+func newGuardedArena(t testing.TB, p testutil.Placement) *testutil.Arena {
+	return testutil.NewGuardedArena(t, p, regionCount, regionSize)
+}
+
+// upTo returns 0..n and then more.
+func upTo(n int, more ...int) (list []int) {
+	for i := range n + 1 {
+		list = append(list, i)
+	}
+	return append(list, more...)
+}

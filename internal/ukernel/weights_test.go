@@ -1,0 +1,200 @@
+package ukernel
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/testutil"
+)
+
+// referenceWeights are the kernels for packed panels of weights, straight from their
+// definition.
+var referenceWeights = WeightKernels{
+	Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, b, ldb, m, k, load)
+	},
+	GemmF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.F16), ldb, m, k, load)
+	},
+	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.BF16), ldb, m, k, load)
+	},
+	AddBias: fallback.AddBias,
+}
+
+func widened(b []uint16, widen func(uint16) float32) []float32 {
+	s := make([]float32, len(b))
+	for i, h := range b {
+		s[i] = widen(h)
+	}
+	return s
+}
+
+// A weightKind is the type of the numbers of a packed panel.
+type weightKind int
+
+const (
+	float32s weightKind = iota
+	f16s
+	bf16s
+)
+
+// A weightCase is a call of a product with a packed panel.
+type weightCase struct {
+	kind weightKind
+	load bool
+	gemmCase
+}
+
+func (c weightCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
+
+// weightCases returns a function that lists the cases of a kind: those of Gemm, with
+// fewer rows.
+func weightCases(kind weightKind) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for a := range operands {
+			for gaps := range 4 {
+				for _, k := range []int{0, 1, 2, 3, 4, 7, 8, 17} {
+					for _, m := range upTo(5, 7, 8, 9, 15, 16, 17, 25) {
+						i := len(list)
+						list = append(list, weightCase{kind, i%3 == 0, gemmCase{gemmFromZero, m, k, a, gaps & 1 * 5, gaps >> 1 * 3, testutil.KindOf(i)}})
+					}
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c weightCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	m, k := c.m, c.k
+	rs, cs := c.a.strides(m, k)
+	ldb, ldc := PanelLanes+c.gapB, PanelLanes+c.gapC
+	a := c.operand(mem, r, rs, cs)
+	out := mem.Matrix("c", m, PanelLanes, ldc, testutil.Canary)
+	c.values.Fill(r, out, m, PanelLanes, ldc)
+	if c.kind == float32s {
+		b := mem.Matrix("b", k, PanelLanes, ldb, testutil.NaN)
+		c.values.Fill(r, b, k, PanelLanes, ldb)
+		return func(p *kernelSet) { p.Weights.Gemm(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+	}
+	b := testutil.Rows[uint16](mem, "b", k, PanelLanes, ldb)
+	for i := range b {
+		b[i] = c.half(r)
+	}
+	if c.kind == f16s {
+		return func(p *kernelSet) { p.Weights.GemmF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+	}
+	return func(p *kernelSet) { p.Weights.GemmBF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+}
+
+// half returns a number of 16 bits: now and then any bits, NaN too, if the case's values
+// are not finite.
+func (c weightCase) half(r *testutil.Rand) uint16 {
+	switch {
+	case c.values == testutil.NonFinite && r.IntN(16) == 0:
+		return uint16(r.Uint64())
+	case c.kind == f16s:
+		return fallback.ToF16(c.values.Next(r)) &^ 0x4000 // below 2
+	}
+	return uint16(uint32(r.Uint64()>>32)&0x8fff | 0x3000)
+}
+
+// An addBiasCase is a call of AddBias.
+type addBiasCase struct {
+	m, lanes, gap int
+	values        testutil.Kind
+}
+
+func (c addBiasCase) String() string {
+	return fmt.Sprintf("m=%d lanes=%d ldc=lanes+%d of %v", c.m, c.lanes, c.gap, c.values)
+}
+
+func addBiasCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for _, gap := range []int{0, 5} {
+			for lanes := 0; lanes <= 64; lanes += PanelStep {
+				for m := range 6 {
+					list = append(list, addBiasCase{m, lanes, gap, v})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// call copies the result as integers, as NaNs are specified to the bit here.
+func (c addBiasCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ldc := c.lanes + c.gap
+	out := a.Matrix("c", c.m, c.lanes, ldc, testutil.Canary)
+	if c.lanes > 0 {
+		c.values.Fill(r, out, c.m, c.lanes, ldc)
+	}
+	bias := a.Vector("bias", c.lanes, 0)
+	c.values.Fill(r, bias, 1, c.lanes, c.lanes)
+	bits := testutil.Slice[int32](a, "bits of c", len(out))
+	return func(p *kernelSet) {
+		p.Weights.AddBias(out, ldc, c.m, bias)
+		copy(bits, testutil.Typed[int32](a.Slots[0].Data))
+	}
+}
+
+var weightMutants = []mutant{
+	{"Weights.Gemm", "the last bit of the last lane of a second row is wrong", func(p *kernelSet) {
+		gemm := p.Weights.Gemm
+		p.Weights.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+			gemm(c, ldc, a, rs, cs, b, ldb, m, k, load)
+			if m > 1 && k > 0 {
+				x := &c[ldc+PanelLanes-1]
+				*x = math.Float32frombits(math.Float32bits(*x) ^ 1)
+			}
+		}
+	}},
+	{"Weights.GemmF16", "bits are taken for bfloat16", func(p *kernelSet) { p.Weights.GemmF16 = p.Weights.GemmBF16 }},
+	{"Weights.GemmBF16", "what c holds does not count", func(p *kernelSet) {
+		gemm := p.Weights.GemmBF16
+		p.Weights.GemmBF16 = func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+			gemm(c, ldc, a, rs, cs, b, ldb, m, k, false)
+		}
+	}},
+	{"Weights.AddBias", "a NaN keeps its bits", func(p *kernelSet) {
+		p.Weights.AddBias = func(c []float32, ldc, m int, bias []float32) {
+			for i := range m {
+				for x, y := range bias {
+					c[i*ldc+x] += y
+				}
+			}
+		}
+	}},
+	{"Weights.AddBias", "-0 becomes +0", func(p *kernelSet) {
+		settle := p.Weights.AddBias
+		p.Weights.AddBias = func(c []float32, ldc, m int, bias []float32) {
+			settle(c, ldc, m, bias)
+			for i := range m {
+				for x := range bias {
+					c[i*ldc+x] += 0
+				}
+			}
+		}
+	}},
+}
+
+// benchWeights multiplies one, two and eight rows by a packed panel that is in cache.
+func benchWeights() (list []benchmark) {
+	const k = 256
+	b, half, bias := testutil.Floats(k*PanelLanes), make([]uint16, k*PanelLanes), testutil.Floats(PanelLanes)
+	for _, m := range []int{1, 2, 8} {
+		a, c := testutil.Floats(m*k), make([]float32, m*PanelLanes)
+		add := func(kernel string, call func(p *kernelSet)) {
+			list = append(list, benchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*PanelLanes), 0, call})
+		}
+		add("Weights.Gemm", func(p *kernelSet) { p.Weights.Gemm(c, PanelLanes, a, k, 1, b, PanelLanes, m, k, false) })
+		add("Weights.GemmF16", func(p *kernelSet) { p.Weights.GemmF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false) })
+		add("Weights.GemmBF16", func(p *kernelSet) { p.Weights.GemmBF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false) })
+		list = append(list, benchmark{"Weights.AddBias", fmt.Sprintf("m=%d", m), 0, float64(m * PanelLanes), func(p *kernelSet) {
+			p.Weights.AddBias(c, PanelLanes, m, bias)
+		}})
+	}
+	return list
+}
