@@ -56,7 +56,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 
 race: ## the short tests under the race detector (needs a C compiler), without those of single micro-kernels
 	CGO_ENABLED=1 go test -C kernel -race -short $(TESTFLAGS)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel ./internal/engine ./linear ./kvcache
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel ./internal/engine ./linear ./rope ./numeric ./kvcache
 
 standalone: ## the root module's tests as a program that embeds it sees it, without go.work
 	GOWORK=off go test $(TESTFLAGS) ./...
@@ -78,8 +78,8 @@ v3: ## generic built with GOAMD64=v3, where the CPU can run that
 
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
-	go test -C kernel -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
-	go test -C kernel -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
+	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
+	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 
 # An AVX2 kernel that uses anything of AVX-512 dies on the emulated Haswell, and
 # nowhere else; big-endian and 32-bit machines are there too.

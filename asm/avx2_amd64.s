@@ -9718,7 +9718,6 @@ TEXT ·AddBiasAVX2(SB), NOSPLIT, $0-64
 	TESTQ   DX, DX
 	JZ      done
 
-	// One row.
 row:
 	XORL DI, DI
 
@@ -9996,7 +9995,7 @@ TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS      const80000000AVX2<>+0(SB), Y2
 	VMOVUPS      const41103000AVX2<>+0(SB), Y3
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  SI, $0x00000010
 	JGE   chunk2
@@ -10005,7 +10004,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Y4
 	VMOVUPS 32(BX), Y5
@@ -10086,7 +10085,7 @@ chunk2done:
 	SUBQ    $0x00000010, SI
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Y4
 	MOVQ    AX, DI
@@ -10149,7 +10148,7 @@ TEXT ·MaskSpanAVX2(SB), NOSPLIT, $0-120
 	VMOVUPS const00000001AVX2<>+0(SB), Y0
 	VMOVUPS constff800000AVX2<>+0(SB), Y1
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	TESTQ        DI, DI
 	JZ           done
@@ -10162,8 +10161,8 @@ columns:
 	TESTQ        R9, R9
 	JZ           next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+	// Keep the scores with lo ≤ j < hi.
 	VMOVUPS   (R8), Y6
 	VPCMPGTD  Y5, Y2, Y7
 	VPCMPGTD  Y5, Y3, Y8
@@ -10222,7 +10221,7 @@ TEXT ·ALiBiAVX2(SB), NOSPLIT, $0-120
 	MOVQ    max_len+104(FP), R8
 	VMOVUPS const00000001AVX2<>+0(SB), Y0
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  R8, $0x00000010
 	JGE   chunk2
@@ -10231,7 +10230,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS      (BX), Y1
 	VMOVUPS      (SI), Y3
@@ -10276,7 +10275,7 @@ chunk2done:
 	SUBQ    $0x00000010, R8
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS      (BX), Y1
 	VMOVUPS      (SI), Y2
@@ -10323,7 +10322,7 @@ TEXT ·BiasAVX2(SB), NOSPLIT, $0-112
 	MOVQ    max_len+96(FP), R8
 	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y0
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (SI), Y1
 	MOVQ    AX, R9
@@ -10577,7 +10576,7 @@ TEXT ·MaskBoolAVX2(SB), NOSPLIT, $0-120
 	TESTQ        DX, DX
 	JZ           done
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (DI), Y2
 	MOVQ    AX, R9
@@ -10830,7 +10829,7 @@ TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88
 	MOVQ sum_base+64(FP), SI
 	MOVQ max_len+48(FP), DI
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  DI, $0x00000010
 	JGE   chunk2
@@ -10839,7 +10838,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Y0
 
@@ -10908,7 +10907,6 @@ chunk2row:
 	DECQ    R9
 	JNZ     chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	VMOVUPS Y0, (SI)
 	VMOVUPS Y1, 32(SI)
@@ -10918,7 +10916,7 @@ chunk2done:
 	SUBQ    $0x00000010, DI
 	JMP     columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Y0
 
@@ -10962,7 +10960,6 @@ chunk1row:
 	DECQ    R9
 	JNZ     chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	VMOVUPS Y0, (SI)
 	ADDQ    $0x00000020, AX
@@ -11055,7 +11052,7 @@ TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
 	TESTQ R8, R8
 	JZ    done
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVQ n+40(FP), R9
 	MOVQ j0+32(FP), R10
@@ -11064,7 +11061,7 @@ lanes:
 	SHRQ $0x02, R10
 	ANDQ $0x03, R11
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVL         sequence+72(FP), R12
 	MOVL         $0xd2511f53, R13
 	IMULQ        R13, R12
@@ -11279,7 +11276,7 @@ group:
 	VPXOR        Y0, Y8, Y8
 	VPXOR        Y15, Y8, Y8
 
-	// The halves' numbers side by side.
+	// Put the numbers of both halves into one vector.
 	VSHUFPS $0x88, Y14, Y12, Y12
 	VSHUFPS $0x88, Y7, Y10, Y10
 	VSHUFPS $0x88, Y8, Y9, Y9
@@ -21176,7 +21173,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21229,7 +21226,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21292,7 +21289,7 @@ vector:
 	CMPQ      R12, R11
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  vector
 
@@ -21356,7 +21353,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21421,7 +21418,7 @@ vector:
 	CMPQ         R8, DI
 	JE           done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21471,7 +21468,7 @@ TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000008, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Y1
 	VMINPS  Y1, Y0, Y1
 
@@ -21586,7 +21583,7 @@ TEXT ·TanhAVX2(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000008, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Y2
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.

@@ -19079,7 +19079,6 @@ TEXT ·AddBiasAVX512(SB), NOSPLIT, $0-64
 	TESTQ   DX, DX
 	JZ      done
 
-	// One row.
 row:
 	XORL DI, DI
 
@@ -19442,7 +19441,7 @@ TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS      tanhTAVX512<>+0(SB), Z11
 	VMOVUPS      tanhVAVX512<>+0(SB), Z12
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  SI, $0x00000040
 	JGE   chunk4
@@ -19453,7 +19452,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes, one row a turn.
+	// 4 vectors of lanes, one row per iteration.
 chunk4:
 	VMOVUPS (BX), Z13
 	VMOVUPS 64(BX), Z14
@@ -19592,7 +19591,7 @@ chunk4done:
 	SUBQ    $0x00000040, SI
 	JMP     columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Z13
 	VMOVUPS 64(BX), Z14
@@ -19671,7 +19670,7 @@ chunk2done:
 	SUBQ    $0x00000020, SI
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Z13
 	MOVQ    AX, DI
@@ -19733,7 +19732,7 @@ TEXT ·MaskSpanAVX512(SB), NOSPLIT, $0-120
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 	VMOVUPS constff800000AVX512<>+0(SB), Z1
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	TESTQ        DI, DI
 	JZ           done
@@ -19746,8 +19745,8 @@ columns:
 	TESTQ        R9, R9
 	JZ           next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+	// Keep the scores with lo ≤ j < hi.
 	VMOVUPS   (R8), Z6
 	VPCMPD    $0x02, Z5, Z2, K1
 	VPCMPD    $0x01, Z3, Z5, K1, K1
@@ -19821,7 +19820,7 @@ TEXT ·ALiBiAVX512(SB), NOSPLIT, $0-120
 	MOVQ    max_len+104(FP), R8
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  R8, $0x00000040
 	JGE   chunk4
@@ -19832,7 +19831,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes, one row a turn.
+	// 4 vectors of lanes, one row per iteration.
 chunk4:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z5
@@ -19899,7 +19898,7 @@ chunk4done:
 	SUBQ    $0x00000040, R8
 	JMP     columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z3
@@ -19944,7 +19943,7 @@ chunk2done:
 	SUBQ    $0x00000020, R8
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z2
@@ -19992,7 +19991,7 @@ TEXT ·BiasAVX512(SB), NOSPLIT, $0-112
 	VMOVUPS const3fb8aa3bAVX512<>+0(SB), Z0
 	VMOVUPS constff800000AVX512<>+0(SB), Z1
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (SI), Z2
 	MOVQ    AX, R9
@@ -20366,7 +20365,7 @@ TEXT ·MaskBoolAVX512(SB), NOSPLIT, $0-120
 	TESTQ        DX, DX
 	JZ           done
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (DI), Z6
 	MOVQ    AX, R9
@@ -20708,7 +20707,7 @@ TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
 	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  DI, $0x00000040
 	JGE   chunk4
@@ -20719,7 +20718,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 4 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk4:
 	VMOVUPS (BX), Z8
 
@@ -20826,7 +20825,6 @@ chunk4row:
 	DECQ        R9
 	JNZ         chunk4row
 
-	// Store the sums; on to the next columns.
 chunk4done:
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, 64(SI)
@@ -20838,7 +20836,7 @@ chunk4done:
 	SUBQ    $0x00000040, DI
 	JMP     columns
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Z8
 
@@ -20901,7 +20899,6 @@ chunk2row:
 	DECQ        R9
 	JNZ         chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, 64(SI)
@@ -20911,7 +20908,7 @@ chunk2done:
 	SUBQ    $0x00000020, DI
 	JMP     columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Z8
 
@@ -20952,7 +20949,6 @@ chunk1row:
 	DECQ        R9
 	JNZ         chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	VMOVUPS Z8, (SI)
 	ADDQ    $0x00000040, AX
@@ -21103,7 +21099,7 @@ TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
 	TESTQ   R8, R8
 	JZ      done
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVQ n+40(FP), R9
 	MOVQ j0+32(FP), R10
@@ -21112,7 +21108,7 @@ lanes:
 	SHRQ $0x02, R10
 	ANDQ $0x03, R11
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVL            sequence+72(FP), R12
 	MOVL            $0xd2511f53, R13
 	IMULQ           R13, R12
@@ -21253,7 +21249,7 @@ group:
 	VPSRLQ          $0x20, Z10, Z14
 	VPTERNLOGD.BCST $0x96, 76(DX), Z2, Z14
 
-	// The halves' numbers side by side.
+	// Put the numbers of both halves into one vector.
 	VSHUFPS $0x88, Z15, Z16, Z16
 	VSHUFPS $0x88, Z9, Z12, Z12
 	VSHUFPS $0x88, Z14, Z11, Z11
@@ -51333,7 +51329,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51386,7 +51382,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51449,7 +51445,7 @@ vector:
 	CMPQ      R12, R11
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  vector
 
@@ -51513,7 +51509,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51576,7 +51572,7 @@ vector:
 	CMPQ    R8, DI
 	JE      done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51642,7 +51638,7 @@ TEXT ·Exp2AVX512(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000010, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Z9
 	VMINPS  Z9, Z0, Z9
 
@@ -51765,7 +51761,7 @@ TEXT ·TanhAVX512(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000010, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Z11
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.

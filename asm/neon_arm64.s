@@ -27969,7 +27969,6 @@ TEXT ·AddBiasNEON(SB), NOSPLIT, $0-64
 	CBZ R4, done
 	CBZ R2, done
 
-	// One row.
 row:
 	MOVD R0, R5
 	MOVD R3, R6
@@ -28174,7 +28173,7 @@ step:
 
 sum:
 
-	// The upper half of all lanes is added to the lower one until one is left.
+	// The upper half of all lanes is added to the lower half until one lane is left.
 	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
 	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
@@ -28229,7 +28228,7 @@ TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
 	VDUP R4, V14.S4
 	MOVD max_len+56(FP), R4
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $8, R4
 	BGE chunk2
@@ -28237,7 +28236,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	FMOVQ (R3), F15
 	FMOVQ 16(R3), F16
@@ -28321,7 +28320,7 @@ chunk2done:
 	SUB $8, R4, R4
 	B columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	FMOVQ (R3), F15
 	MOVD n+32(FP), R6
@@ -28390,7 +28389,7 @@ TEXT ·MaskSpanNEON(SB), NOSPLIT, $0-120
 	VDUP R8, V1.S4
 	CBZ R3, done
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	FMOVQ (R4), F2
 	FMOVQ (R5), F3
@@ -28401,8 +28400,9 @@ columns:
 	MOVD n+40(FP), R6
 	CBZ R6, next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+
+	// Keep the scores with lo ≤ j < hi.
 	FMOVQ (R7), F6
 	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
 	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
@@ -28440,7 +28440,7 @@ TEXT ·ALiBiNEON(SB), NOSPLIT, $0-120
 	VDUP R5, V0.S4
 	MOVD max_len+104(FP), R5
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $12, R5
 	BGE chunk3
@@ -28450,7 +28450,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 3 vectors of lanes, one row a turn.
+	// 3 vectors of lanes, one row per iteration.
 chunk3:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F4
@@ -28509,7 +28509,7 @@ chunk3done:
 	SUB $12, R5, R5
 	B columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F3
@@ -28556,7 +28556,7 @@ chunk2done:
 	SUB $8, R5, R5
 	B columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F2
@@ -28605,7 +28605,7 @@ TEXT ·BiasNEON(SB), NOSPLIT, $0-112
 	MOVD max_base+88(FP), R9
 	MOVD max_len+96(FP), R10
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	FMOVQ (R9), F2
 	MOVD (R3), R4
@@ -28726,7 +28726,7 @@ TEXT ·MaskBoolNEON(SB), NOSPLIT, $0-120
 	FMOVQ 32(R13), F2
 	FMOVQ 48(R13), F3
 
-	// One vector of lanes, 16 keys a turn, its maximum in a register.
+	// One vector of lanes, 16 keys per iteration, its maxima in a register.
 lanes:
 	FMOVQ (R11), F4
 	MOVD (R1), R5
@@ -28939,7 +28939,7 @@ TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD $0xff800000, R6
 	VDUP R6, V3.S4
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $12, R4
 	BGE chunk3
@@ -28949,7 +28949,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 3 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk3:
 	FMOVQ (R2), F4
 	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
@@ -29048,7 +29048,6 @@ chunk3row:
 	SUBS $1, R7, R7
 	BNE chunk3row
 
-	// Store the sums; on to the next columns.
 chunk3done:
 	FMOVQ F7, (R3)
 	FMOVQ F8, 16(R3)
@@ -29059,7 +29058,7 @@ chunk3done:
 	SUB $12, R4, R4
 	B columns
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	FMOVQ (R2), F4
 	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
@@ -29131,7 +29130,6 @@ chunk2row:
 	SUBS $1, R7, R7
 	BNE chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	FMOVQ F6, (R3)
 	FMOVQ F7, 16(R3)
@@ -29141,7 +29139,7 @@ chunk2done:
 	SUB $8, R4, R4
 	B columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	FMOVQ (R2), F4
 	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
@@ -29186,7 +29184,6 @@ chunk1row:
 	SUBS $1, R7, R7
 	BNE chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	FMOVQ F5, (R3)
 	ADD $16, R0, R0
@@ -29229,7 +29226,7 @@ TEXT ·DropoutNEON(SB), NOSPLIT, $0-136
 	VLD1R.P 4(R11), [V19.S4]
 	VLD1R.P 4(R11), [V20.S4]
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVD R0, R4
 	MOVD n+40(FP), R5
@@ -29237,7 +29234,7 @@ lanes:
 	AND $3, R6, R7
 	LSR $2, R6, R6
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVD keys_base+48(FP), R11
 	MOVWU sequence+72(FP), R8
 	MOVD $0xd2511f53, R12
@@ -46384,7 +46381,7 @@ turn:
 	SUBS $4, R4, R4
 	BGE turn
 
-	// What is left, row by row.
+	// The remaining rows, one by one.
 rest:
 	ADDS $4, R4, R4
 	BEQ done
@@ -46603,7 +46600,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<1, R6, R6
 	ADD R8<<2, R7, R7
@@ -46659,7 +46656,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<1, R6, R6
 	ADD R8<<2, R7, R7
@@ -46736,7 +46733,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<0, R6, R6
 	ADD R8<<2, R7, R7
@@ -46800,7 +46797,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<2, R6, R6
 	ADD R8<<1, R7, R7
@@ -46876,7 +46873,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<2, R6, R6
 	ADD R8<<1, R7, R7
@@ -46925,7 +46922,7 @@ TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
 	BLT single
 	SUB $4, R3, R3
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	ADD R3<<2, R2, R4
 	FMOVQ (R4), F6
 	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
@@ -47066,7 +47063,7 @@ TEXT ·TanhNEON(SB), NOSPLIT, $0-48
 	BLT single
 	SUB $4, R3, R3
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	ADD R3<<2, R2, R4
 	FMOVQ (R4), F14
 

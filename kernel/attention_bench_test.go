@@ -1,9 +1,12 @@
+//go:build moving
+
 package kernel_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -11,28 +14,28 @@ import (
 // machine's FMA peak.
 type benchShape struct {
 	name string
-	c    attnCase
+	c    contracttest.Case
 }
 
 var benchShapes = []benchShape{
-	{"A", attnCase{b: 1, h: 8, hkv: 8, lq: 1024, lk: 1024, d: 64, dv: 64}},
-	{"B", attnCase{b: 1, h: 4, hkv: 4, lq: 2048, lk: 2048, d: 128, dv: 128, mask: kernel.Causal(0)}},
-	{"C", attnCase{b: 1, h: 32, hkv: 8, lq: 1, lk: 4096, d: 128, dv: 128}},
-	{"D", attnCase{b: 1, h: 12, hkv: 12, lq: 128, lk: 128, d: 64, dv: 64}},
-	{"E", attnCase{b: 1, h: 4, hkv: 4, lq: 2048, lk: 2048, d: 128, dv: 128}},
-	{"M", attnCase{b: 1, h: 12, hkv: 12, lq: 128, lk: 128, d: 32, dv: 32}},
-	{"S1", attnCase{b: 1, h: 12, hkv: 12, lq: 1, lk: 1, d: 64, dv: 64}},
-	{"S4", attnCase{b: 1, h: 12, hkv: 12, lq: 4, lk: 4, d: 64, dv: 64}},
-	{"S8", attnCase{b: 1, h: 12, hkv: 12, lq: 8, lk: 8, d: 64, dv: 64}},
-	{"S16", attnCase{b: 1, h: 12, hkv: 12, lq: 16, lk: 16, d: 64, dv: 64}},
-	{"S32", attnCase{b: 1, h: 12, hkv: 12, lq: 32, lk: 32, d: 64, dv: 64}},
+	{"A", contracttest.Case{B: 1, H: 8, HKV: 8, Lq: 1024, Lk: 1024, D: 64, Dv: 64}},
+	{"B", contracttest.Case{B: 1, H: 4, HKV: 4, Lq: 2048, Lk: 2048, D: 128, Dv: 128, Mask: kernel.Causal(0)}},
+	{"C", contracttest.Case{B: 1, H: 32, HKV: 8, Lq: 1, Lk: 4096, D: 128, Dv: 128}},
+	{"D", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 128, Lk: 128, D: 64, Dv: 64}},
+	{"E", contracttest.Case{B: 1, H: 4, HKV: 4, Lq: 2048, Lk: 2048, D: 128, Dv: 128}},
+	{"M", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 128, Lk: 128, D: 32, Dv: 32}},
+	{"S1", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 1, Lk: 1, D: 64, Dv: 64}},
+	{"S4", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 4, Lk: 4, D: 64, Dv: 64}},
+	{"S8", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 8, Lk: 8, D: 64, Dv: 64}},
+	{"S16", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 16, Lk: 16, D: 64, Dv: 64}},
+	{"S32", contracttest.Case{B: 1, H: 12, HKV: 12, Lq: 32, Lk: 32, D: 64, Dv: 64}},
 }
 
 // flop is the number of floating point operations that the bench counts: half
 // for causal shapes.
 func (s benchShape) flop() float64 {
-	n := 4 * float64(s.c.h*s.c.lq*s.c.lk*s.c.d)
-	if s.c.mask.n > 0 {
+	n := 4 * float64(s.c.H*s.c.Lq*s.c.Lk*s.c.D)
+	if s.c.Mask.n > 0 {
 		n /= 2
 	}
 	return n
@@ -52,14 +55,14 @@ func (s benchShape) run(b *testing.B, f func() error) {
 // BenchmarkAttention times whole calls on one thread, named for benchstat.
 func BenchmarkAttention(b *testing.B) {
 	for _, s := range benchShapes {
-		q, k, v := s.c.inputs()
-		out := s.c.tensor(1, s.c.h, s.c.lq, s.c.dv, 0)
+		q, k, v := s.c.Inputs()
+		out := s.c.Tensor(1, s.c.H, s.c.Lq, s.c.Dv, 0)
 		for i := range tiers {
 			if tiers[i].lacks() != "" {
 				continue
 			}
 			b.Run(fmt.Sprintf("shape=%s/tier=%s", s.name, tiers[i].name), func(b *testing.B) {
-				o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.mask}
+				o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.Mask}
 				s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
 			})
 		}
@@ -69,18 +72,18 @@ func BenchmarkAttention(b *testing.B) {
 // BenchmarkTypes times calls with other element types on one thread.
 func BenchmarkTypes(b *testing.B) {
 	for _, s := range benchShapes {
-		for _, types := range []callTypes{
+		for _, types := range []contracttest.Types{
 			{}, {kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}, {kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16}, {kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32},
 		} {
-			s.c.types = types
-			q, k, v := s.c.typed(s.c.inputs())
-			out := s.c.tensor(1, s.c.h, s.c.lq, s.c.dv, 0).as(types.out)
+			s.c.Types = types
+			q, k, v := s.c.Typed(s.c.Inputs())
+			out := s.c.contracttest.As(Tensor(1, s.c.H, s.c.Lq, s.c.Dv, 0), types.Out)
 			for i := range tiers {
 				if tiers[i].lacks() != "" {
 					continue
 				}
 				b.Run(fmt.Sprintf("shape=%s/types=%v/tier=%s", s.name, types, tiers[i].name), func(b *testing.B) {
-					o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.mask}
+					o := kernel.Options{Exec: kernel.Exec{Tier: tiers[i].name, Threads: 1}, Mask: s.c.Mask}
 					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
 				})
 			}
@@ -92,11 +95,11 @@ func BenchmarkTypes(b *testing.B) {
 // main one: the figures by which a tier's main is chosen.
 func BenchmarkWidth(b *testing.B) {
 	for _, s := range benchShapes {
-		if s.c.lq < 128 {
+		if s.c.Lq < 128 {
 			continue
 		}
-		q, k, v := s.c.inputs()
-		out := s.c.tensor(1, s.c.h, s.c.lq, s.c.dv, 0)
+		q, k, v := s.c.Inputs()
+		out := s.c.Tensor(1, s.c.H, s.c.Lq, s.c.Dv, 0)
 		for i := range tiers {
 			if tiers[i].lacks() != "" || tiers[i].name == "generic" {
 				continue

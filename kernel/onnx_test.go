@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -31,8 +35,8 @@ func TestONNX(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eachTier(t, func(t *testing.T, tier *tier) {
-				if err := c.run(tier.name); err != nil {
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				if err := c.run(tier); err != nil {
 					t.Error(err)
 				}
 			})
@@ -150,7 +154,7 @@ func TestONNXRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range c.outputs {
-		for _, wrong := range []float32{1e-4, nan32, inf32} {
+		for _, wrong := range []float32{1e-4, testutil.NaN, testutil.Inf} {
 			x := &want.floats[len(want.floats)/2]
 			right := *x
 			*x += wrong

@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -5,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -19,7 +23,7 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 	}
 	k, err1 := c.present(onnxPastKey, newK)
 	v, err2 := c.present(onnxPastValue, newV)
-	o, err3 := c.options(q.shape[2], k.shape[2]-newK.shape[2])
+	o, err3 := c.options(q.Shape()[2], k.Shape()[2]-newK.Shape()[2])
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return out, err
 	}
@@ -34,7 +38,7 @@ func (c *onnxCase) attention(tier string) (out [onnxOutputs][]float32, err error
 		return out, err
 	}
 	for slot, x := range [...]kernel.Tensor{onnxY: y, onnxPresentKey: k, onnxPresentValue: v} {
-		out[slot] = x.widened().f32
+		out[slot] = contracttest.Widened(x).f32
 	}
 	return out, nil
 }
@@ -46,26 +50,26 @@ func (c *onnxCase) heads(slot int, attr string) (kernel.Tensor, error) {
 	s, h := x.Shape, int(c.attrs[attr])
 	switch {
 	case len(s) == 4:
-		return kernel.BHLD(x.floats, s[0], s[1], s[2], s[3]).as(x.dtype()), nil
+		return kernel.contracttest.As(BHLD(x.floats, s[0], s[1], s[2], s[3]), x.dtype()), nil
 	case len(s) == 3 && h > 0 && s[2]%h == 0:
-		return kernel.BLHD(x.floats, s[0], s[1], h, s[2]/h).as(x.dtype()), nil
+		return kernel.contracttest.As(BLHD(x.floats, s[0], s[1], h, s[2]/h), x.dtype()), nil
 	}
 	return kernel.Tensor{}, fmt.Errorf("%s: shape %v with %s = %d", x.Name, s, attr, h)
 }
 
 // newY makes an output of the operator's layout, which is that of its input Q.
 func (c *onnxCase) newY(q, v kernel.Tensor) kernel.Tensor {
-	b, h, l, d := q.shape[0], q.shape[1], q.shape[2], v.shape[3]
-	y := filled(b*h*l*d, canary)
+	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
+	y := testutil.Filled(b*h*l*d, contracttest.Canary)
 	if len(c.inputs[onnxQ].Shape) == 3 {
-		return kernel.BLHD(y, b, l, h, d).as(q.dtype)
+		return kernel.contracttest.As(BLHD(y, b, l, h, d), q.dtype)
 	}
-	return kernel.BHLD(y, b, h, l, d).as(q.dtype)
+	return kernel.contracttest.As(BHLD(y, b, h, l, d), q.dtype)
 }
 
 // present returns the past, if there is any, with the new rows after it.
 func (c *onnxCase) present(slot int, fresh kernel.Tensor) (kernel.Tensor, error) {
-	b, h, l, d := fresh.shape[0], fresh.shape[1], fresh.shape[2], fresh.shape[3]
+	b, h, l, d := fresh.Shape()[0], fresh.Shape()[1], fresh.Shape()[2], fresh.Shape()[3]
 	past := kernel.BHLD([]float32{}, b, h, 0, d)
 	if x := c.inputs[slot]; x != nil {
 		if s := x.Shape; len(s) != 4 || s[0] != b || s[1] != h || s[3] != d {
@@ -73,16 +77,16 @@ func (c *onnxCase) present(slot int, fresh kernel.Tensor) (kernel.Tensor, error)
 		}
 		past = kernel.BHLD(x.floats, b, h, x.Shape[2], d)
 	}
-	n := past.shape[2]
+	n := past.Shape()[2]
 	all := kernel.BHLD(make([]float32, b*h*(n+l)*d), b, h, n+l, d)
-	eachRow(&all, func(b, h, j int, row []float32) {
+	contracttest.EachRow(&all, func(b, h, j int, row []float32) {
 		if j < n {
-			copy(row, rowOf(&past, b, h, j))
+			copy(row, contracttest.Row(&past, b, h, j))
 		} else {
-			copy(row, rowOf(&fresh, b, h, j-n))
+			copy(row, contracttest.Row(&fresh, b, h, j-n))
 		}
 	})
-	return all.as(fresh.dtype), nil
+	return contracttest.As(all, fresh.dtype), nil
 }
 
 // attr returns an attribute, or what it is by default.
@@ -137,7 +141,7 @@ func (c *onnxCase) mask(o *kernel.Options) error {
 	case "bool":
 		o.Mask = o.Mask.And(kernel.Visible(x.bools, shape))
 	case "float32", "float16":
-		o.Bias = kernel.BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]).as(x.dtype())
+		o.Bias = kernel.contracttest.As(BHLD(x.floats, shape[0], shape[1], shape[2], shape[3]), x.dtype())
 	default:
 		return fmt.Errorf("%s: a mask of %s", x.Name, x.DType)
 	}
@@ -146,8 +150,8 @@ func (c *onnxCase) mask(o *kernel.Options) error {
 
 // scores returns the output qk_matmul_output.
 func (c *onnxCase) scores(q, k, v kernel.Tensor, o *kernel.Options) ([]float32, error) {
-	b, h, l, keys := q.shape[0], q.shape[1], q.shape[2], k.shape[2]
-	s := filled(b*h*l*keys, canary)
+	b, h, l, keys := q.Shape()[0], q.Shape()[1], q.Shape()[2], k.Shape()[2]
+	s := testutil.Filled(b*h*l*keys, contracttest.Canary)
 	t := kernel.BHLD(s, b, h, l, keys)
 	switch mode := c.attr("qk_matmul_output_mode", 0); mode {
 	case 0, 1: // of all keys, also those past a length, which a call with lengths does not read

@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -115,13 +118,13 @@ func intoSlots(slots []*onnxTensor, list []*onnxTensor, data []byte) error {
 func (x *onnxTensor) load(data []byte) error {
 	n := 1
 	for _, d := range x.Shape {
-		n = mulSat(n, d)
+		n = ints.MulSat(n, d)
 	}
 	size := map[string]int{"float32": 4, "float16": 2, "int64": 8, "bool": 1}[x.DType]
 	if size == 0 {
 		return fmt.Errorf("elements of %s, want float32 or float16 (or int64 lengths, bool masks)", x.DType)
 	}
-	if x.NBytes != mulSat(n, size) || x.Offset < 0 || x.Offset > len(data) || x.NBytes > len(data)-x.Offset {
+	if x.NBytes != ints.MulSat(n, size) || x.Offset < 0 || x.Offset > len(data) || x.NBytes > len(data)-x.Offset {
 		return fmt.Errorf("%d bytes from %d on, of %d, for %v elements of %s", x.NBytes, x.Offset, len(data), x.Shape, x.DType)
 	}
 	data = data[x.Offset:]

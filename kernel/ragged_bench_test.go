@@ -1,9 +1,12 @@
+//go:build moving
+
 package kernel_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -20,9 +23,9 @@ func BenchmarkRagged(b *testing.B) {
 			keys, queries = append(keys, keys[x]+n), append(queries, x+1)
 		}
 		tokens := keys[len(lengths)]
-		q := kernel.Ragged(random(len(lengths)*h*d), queries, h, d)
+		q := kernel.Ragged(testutil.Floats(len(lengths)*h*d), queries, h, d)
 		out := kernel.Ragged(make([]float32, len(lengths)*h*d), queries, h, d)
-		k, v := kernel.Ragged(random(tokens*hkv*d), keys, hkv, d), kernel.Ragged(random(tokens*hkv*d), keys, hkv, d)
+		k, v := kernel.Ragged(testutil.Floats(tokens*hkv*d), keys, hkv, d), kernel.Ragged(testutil.Floats(tokens*hkv*d), keys, hkv, d)
 		for threads := 1; threads <= 2; threads++ {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				b.ReportAllocs()

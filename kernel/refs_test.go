@@ -1,3 +1,5 @@
+//go:build moving
+
 package kernel_test
 
 import (
@@ -7,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -67,9 +70,9 @@ func TestReferences(t *testing.T) {
 			if err := json.Unmarshal(x.Inputs, &in); err != nil {
 				t.Fatal(err)
 			}
-			eachTier(t, func(t *testing.T, tier *tier) {
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				o := options(&in)
-				o.Tier = tier.name
+				o.Tier = tier
 				x.run(t, &in, o)
 			})
 		})
@@ -92,7 +95,7 @@ func (x *workedExample) run(t *testing.T, in *exampleInputs, o kernel.Options) {
 func (x *workedExample) compare(t *testing.T, what string, got *kernel.Tensor, want [][]float64) {
 	for i, row := range want {
 		for e, want := range row {
-			if got := rowOf(got, 0, 0, i)[e]; !(math.Abs(float64(got)-want) <= x.Tol) {
+			if got := contracttest.Row(got, 0, 0, i)[e]; !(math.Abs(float64(got)-want) <= x.Tol) {
 				t.Errorf("%s[%d][%d] is %v, want %v", what, i, e, got, want)
 			}
 		}
@@ -104,7 +107,7 @@ func matrix[E float32 | float64](x [][]E) kernel.Tensor {
 	t := kernel.BHLD(make([]float32, len(x)*len(x[0])), 1, 1, len(x), len(x[0]))
 	for i := range x {
 		for e := range x[i] {
-			rowOf(&t, 0, 0, i)[e] = float32(x[i][e])
+			contracttest.Row(&t, 0, 0, i)[e] = float32(x[i][e])
 		}
 	}
 	return t

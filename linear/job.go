@@ -15,8 +15,8 @@ import (
 // steps: all panels by the first step, then all by the next; between the steps the
 // chains are kept in out. So the part of a panel at hand stays in L1 or L2 for all rows
 // of the block, and the block's part of x stays in L2 for all panels of the task.
-// Packing x as well did not pay: the kernels broadcast its numbers, which they find as
-// fast where they lie.
+// Packing x as well did not pay: the kernels broadcast single numbers of x, and find
+// them as fast where they lie.
 type job struct {
 	linear *Linear
 	out, x Matrix

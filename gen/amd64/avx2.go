@@ -1,9 +1,8 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -95,7 +94,7 @@ func (avx2) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	c.VPXOR(z, x, x)
 }
 
-func (avx2) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+func (avx2) maskSpan(c *build.Context, s, j, lo, hi, other reg.Register) {
 	before, inside := c.YMM(), c.YMM()
 	c.VPCMPGTD(j, lo, before) // lo > j
 	c.VPCMPGTD(j, hi, inside) // hi > j
@@ -160,7 +159,7 @@ func (i avx2) keyWords(w *keyWidener, row func(i int) operand.Mem, v, part int) 
 	if w.element == spec.F16 || w.element == spec.Int8 {
 		load = i.loadHalves
 	}
-	rows := w.vectorsOf(4)
+	rows := w.Vecs(4)
 	for x := range rows {
 		load(w.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
 	}

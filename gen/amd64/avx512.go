@@ -1,9 +1,8 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -80,7 +79,7 @@ func (avx512) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
 }
 
-func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+func (avx512) maskSpan(c *build.Context, s, j, lo, hi, other reg.Register) {
 	after, inside := c.K(), c.K()
 	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
 	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
@@ -136,7 +135,7 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 // rows; the quarters are exchanged with those of the other 8 rows.
 func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
-		rows := w.vectorsOf(4)
+		rows := w.Vecs(4)
 		for x := range rows {
 			loadFirst(w.Context, row(16*v+first+x), rows[x], rows[x].AsY())
 			w.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
@@ -144,7 +143,7 @@ func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []r
 		return w.transpose4(rows)
 	}
 	low, high := half(0), half(8)
-	columns := w.vectorsOf(8)
+	columns := w.Vecs(8)
 	for x := range low {
 		w.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
 		w.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])

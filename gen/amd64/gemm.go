@@ -91,7 +91,7 @@ func (t *gemmer) emit(rows int) {
 		t.JE(operand.LabelRef(tileLabel(h)))
 	}
 	t.Label("done")
-	t.ret()
+	t.Return()
 
 	for h := rows; h > 0; h-- {
 		t.one(h)
@@ -129,7 +129,7 @@ func (t *gemmer) one(rows int) {
 	t.Label(name)
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
-		acc[i] = t.vectorsOf(t.vectors)
+		acc[i] = t.Vecs(t.vectors)
 	}
 	t.start(acc, name)
 	t.steps(acc, name)
@@ -194,7 +194,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.SUBQ(operand.Imm(unroll), k)
 	t.JL(operand.LabelRef(name + "fewer"))
 	t.Comment("One step: a row of B times a number of every row of A.")
-	t.align()
+	t.AlignLoop()
 	t.Label(name + "steps")
 	for range unroll {
 		t.step(acc, p, b)
@@ -223,7 +223,7 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 	t.JNE(operand.LabelRef(name + "sparse"))
 	t.SUBQ(operand.Imm(steps), k)
 	t.JL(operand.LabelRef(name + "fewdense"))
-	t.align()
+	t.AlignLoop()
 	t.Label(name + "dense")
 	for i := range steps {
 		a := t.vec()
@@ -246,7 +246,7 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	switch {
 	case len(acc) < t.vectors:
-		as := t.vectorsOf(len(acc))
+		as := t.Vecs(len(acc))
 		for i := range as {
 			t.VBROADCASTSS(t.address(p, i), as[i])
 		}
@@ -331,7 +331,7 @@ func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)
 func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
 	t.Comment("Store; max = C > max ? C : max.")
 	p := t.slice("max")
-	max := t.vectorsOf(t.vectors)
+	max := t.Vecs(t.vectors)
 	for v := range max {
 		t.VMOVUPS(at(p, v*t.bytes()), max[v])
 	}
@@ -355,40 +355,4 @@ func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
 		t.VFMADD231PS(at(beta, v*t.bytes()), acc[i][v], x)
 		t.VMOVUPS(x, c)
 	})
-}
-
-// AddBias adds a bias to the rows of a product, and makes every NaN the same one:
-//
-//	x = c[i·ldc+lane] + bias[lane], 0x7fc00000 where that is NaN
-//
-// one row after the other, a vector at a time.
-func (g *gen) AddBias() {
-	g.function(spec.AddBias)
-	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
-	bias, lanes := g.slice("bias"), g.sliceLen("bias")
-	nan := g.vec()
-	g.VMOVUPS(g.constant(spec.NaN), nan)
-	g.SHLQ(operand.Imm(2), lanes)
-	g.JZ(operand.LabelRef("done"))
-	g.TESTQ(m, m)
-	g.JZ(operand.LabelRef("done"))
-
-	g.Comment("One row.")
-	g.Label("row")
-	lane, x := g.GP64(), g.vec()
-	g.XORL(lane.As32(), lane.As32())
-	g.Comment("One vector: x = c + bias.")
-	g.Label("vector")
-	g.VMOVUPS(indexed(row, lane, 1), x)
-	g.VADDPS(indexed(bias, lane, 1), x, x)
-	g.replaceNaN(g.Context, x, nan)
-	g.VMOVUPS(x, indexed(row, lane, 1))
-	g.ADDQ(operand.U32(g.bytes()), lane)
-	g.CMPQ(lane, lanes)
-	g.JLT(operand.LabelRef("vector"))
-	g.ADDQ(ldc, row)
-	g.DECQ(m)
-	g.JNZ(operand.LabelRef("row"))
-	g.Label("done")
-	g.ret()
 }

@@ -1,9 +1,8 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -56,8 +55,8 @@ type isa interface {
 	// xor is x ^= y ^ m, m a single number of 32 bits.
 	xor(c *build.Context, x, y reg.Register, m operand.Mem)
 
-	// hide replaces by other the lanes of s where not lo ≤ j < hi, all int32.
-	hide(c *build.Context, s, j, lo, hi, other reg.Register)
+	// maskSpan replaces by other the lanes of s in which not lo ≤ j < hi, all int32.
+	maskSpan(c *build.Context, s, j, lo, hi, other reg.Register)
 
 	// selectNegative replaces by other the lanes of s where the sign of m is set.
 	selectNegative(c *build.Context, s, m, other reg.Register)

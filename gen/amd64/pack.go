@@ -34,21 +34,21 @@ func (g *gen) Pack() {
 	g.ADDQ(operand.U32(8*g.lanes()), p.off)
 	g.SUBQ(operand.U32(g.lanes()), p.lanes)
 	g.JNZ(operand.LabelRef("packcolumns"))
-	g.ret()
+	g.Return()
 	g.Label("few")
 	p.transpose("few", func(v reg.VecVirtual, src reg.Register, i int) {
 		g.repeatQuarter(g.Context, g.row(src, p.off, i), v)
 	})
 	g.SUBQ(operand.U32(g.lanes()), p.lanes)
 	g.JNZ(operand.LabelRef("fewcolumns"))
-	g.ret()
+	g.Return()
 	g.Label("single")
 	p.broadcast()
-	g.ret()
+	g.Return()
 	g.Label("narrow")
 	p.scalars()
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
 type packer struct {
@@ -66,7 +66,7 @@ func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Regis
 	p.MOVQ(p.src, src)
 	p.MOVQ(p.dst, dst)
 	p.columns(name, 4, p.d, func() {
-		v := p.vectorsOf(4)
+		v := p.Vecs(4)
 		for i := range v {
 			load(v[i], src, i)
 		}
@@ -182,7 +182,7 @@ func (g *gen) Unpack() {
 	u.transpose("few", n, 4)
 	g.Label("done")
 	g.Store(u.nans, g.ReturnIndex(0))
-	g.ret()
+	g.Return()
 	g.Label("scalars")
 	u.scalars(n)
 	g.JMP(operand.LabelRef("done"))
@@ -215,7 +215,7 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	u.columns(name, 4, u.d, func() {
 		q := u.GP64()
 		u.MOVQ(src, q)
-		v := u.vectorsOf(4)
+		v := u.Vecs(4)
 		for i := range v {
 			u.VMULPS(at(q, 0), inv, v[i])
 			u.VADDPS(zero, v[i], v[i])

@@ -16,12 +16,12 @@ const peakChains = 12
 func (g *gen) Peak() {
 	g.function(spec.Peak)
 	n := g.num("n")
-	acc := g.vectorsOf(peakChains)
+	acc := g.Vecs(peakChains)
 	x, y := g.vec(), g.vec()
 	for _, v := range append(acc, x, y) {
 		g.zero(g.Context, v)
 	}
-	g.align()
+	g.AlignLoop()
 	g.Comment("Every chain twice.")
 	g.Label("loop")
 	for range 2 {
@@ -31,7 +31,7 @@ func (g *gen) Peak() {
 	}
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("loop"))
-	g.ret()
+	g.Return()
 }
 
 // Read is the probe of the memory: it loads all of a slice, whole cache lines at a
@@ -43,7 +43,7 @@ func (g *gen) Read() {
 	p, left := g.slice("p"), g.sliceLen("p")
 	g.SHRQ(operand.Imm(8), left) // 16 lines of 16 numbers
 	g.JZ(operand.LabelRef("done"))
-	g.align()
+	g.AlignLoop()
 	g.Label("loop")
 	for i := range lines * spec.LineBytes / g.bytes() {
 		g.VMOVUPS(at(p, i*g.bytes()), g.vec())
@@ -52,7 +52,7 @@ func (g *gen) Read() {
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("loop"))
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
 // Pause generates the function Pause, with PAUSE, which every CPU has.

@@ -23,7 +23,7 @@ func (f *qkEmitter) ahead(queries int) bool {
 func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	last := len(acc[0]) - 1
 	first := f.words.load(f.row(0), 0, 0)
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "step")
 	f.prefetchStep(acc, name)
 	words := first

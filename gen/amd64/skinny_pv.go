@@ -93,7 +93,7 @@ func (f *pvEmitter) turns() {
 	}
 	f.JMP(operand.LabelRef("turn"))
 	f.Label("done")
-	f.ret()
+	f.Return()
 }
 
 // forward moves pointers by the 16 rows of a turn.
@@ -135,7 +135,7 @@ type columnBlock struct {
 
 // line is a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.vectorsOf(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
 }
 
 func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
@@ -212,7 +212,7 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	turn := f.turn()
 	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
 	f.JL(operand.LabelRef(name + "fewer"))
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "turn")
 	for i := range turn {
 		if s.name == "line" {

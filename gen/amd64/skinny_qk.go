@@ -148,7 +148,7 @@ func (f *qkEmitter) tiles() {
 	f.forward()
 	f.JMP(operand.LabelRef("tile"))
 	f.Label("done")
-	f.ret()
+	f.Return()
 }
 
 // forward goes on by 16 keys.
@@ -177,7 +177,7 @@ func (f *qkEmitter) group(name string, size, times int) {
 	f.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
-		acc[i] = f.vectorsOf(times * spec.SkinnyKeys / f.lanes())
+		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.lanes())
 		for _, v := range acc[i] {
 			f.zero(f.Context, v)
 		}
@@ -233,7 +233,7 @@ func (f *qkEmitter) advance() {
 
 // steps emits the loop over steps of some columns.
 func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "step")
 	f.prefetchStep(acc, name)
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -40,7 +41,7 @@ func (g *gen) SkinnySoftmax() {
 	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)
 	g.JL(operand.LabelRef("rest"))
-	g.align()
+	g.AlignLoop()
 	g.Label("turn")
 	f.turn()
 	g.SUBQ(operand.Imm(4), left)
@@ -48,9 +49,12 @@ func (g *gen) SkinnySoftmax() {
 	g.Label("rest")
 	g.ADDQ(operand.Imm(4), left)
 	g.Label("rows")
-	g.rowLoop(left, f.single, func() { g.ADDQ(ld, f.s) })
+	loop.AnyTimes(g, left, "row", "done", false, func() {
+		f.single()
+		g.ADDQ(ld, f.s)
+	})
 	g.VMOVUPS(f.sum, at(g.slice("sum"), 0))
-	g.ret()
+	g.Return()
 }
 
 // softmaxRow is the size of a row of a panel of 8 lanes.
@@ -68,7 +72,7 @@ type rowSoftmax struct {
 // turn does 4 rows and goes to the next ones.
 func (f *rowSoftmax) turn() {
 	size := f.bytes()
-	xs := f.vectorsOf(4 * softmaxRow / (2 * size))
+	xs := f.Vecs(4 * softmaxRow / (2 * size))
 	halves := func(v int) (first, second operand.Mem) { return at(f.s, 2*size*v), at(f.s, 2*size*v+size-16) }
 	for v, x := range xs {
 		first, second := halves(v)
@@ -84,7 +88,7 @@ func (f *rowSoftmax) turn() {
 			f.VADDPS(at(f.s, 2*size*v+row), f.sum, f.sum)
 		}
 	}
-	f.advance(4*softmaxRow, f.s)
+	f.Advance(4*softmaxRow, f.s)
 }
 
 // single does one row, with zeros in the other quarters.

@@ -21,7 +21,7 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	g.VUNPCKHPS(v[1], v[0], b)
 	g.VUNPCKLPS(v[3], v[2], c)
 	g.VUNPCKHPS(v[3], v[2], d)
-	t := g.vectorsOf(4)
+	t := g.Vecs(4)
 	g.VUNPCKLPD(c, a, t[0])
 	g.VUNPCKHPD(c, a, t[1])
 	g.VUNPCKLPD(d, b, t[2])
@@ -32,7 +32,7 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 // keyRows loads 4 words of 32 bits of the rows in vector v of 16: vector x has those of
 // rows x, 4+x, ... in its quarters.
 func (g *gen) keyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
-	rows := g.vectorsOf(4)
+	rows := g.Vecs(4)
 	for x := range rows {
 		g.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(g.lanes()*v + 4*q + x) })
 	}
@@ -74,7 +74,7 @@ func (g *gen) row(base, off reg.Register, lane int) operand.Mem {
 func (g *gen) columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
 	left := g.GP64()
 	g.MOVQ(d, left)
-	g.align()
+	g.AlignLoop()
 	g.Label(name + "step")
 	step()
 	g.SUBQ(operand.U32(width), left)

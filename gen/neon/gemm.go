@@ -66,7 +66,7 @@ func (t *gemmer) emit(rows int) {
 	}
 	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
 
-	t.Comment("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
 	t.Label("rows")
 	t.Op("CMP", 2*rows, t.m)
 	t.Jump("BGE", tileLabel(rows))
@@ -94,7 +94,7 @@ func (t *gemmer) emit(rows int) {
 // one emits a tile of a number of rows.
 func (t *gemmer) one(rows int) {
 	name := tileLabel(rows)
-	t.Comment("Tile of %d × %d vectors.", rows, t.shape.Vectors)
+	t.Commentf("Tile of %d × %d vectors.", rows, t.shape.Vectors)
 	t.Label(name)
 	t.acc = make([][]a64.Vec, rows)
 	for i := range t.acc {
@@ -110,7 +110,7 @@ func (t *gemmer) one(rows int) {
 	default:
 		t.eachRow(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
 	}
-	t.Comment("On to the rows below.")
+	t.Commentf("On to the rows below.")
 	t.Op("ADD", t.row[1], t.a, t.a)
 	if rows > 1 {
 		t.Op("ADD", t.row[rows-1], t.a, t.a)
@@ -129,7 +129,7 @@ func (t *gemmer) start(name string) {
 	if t.epilogue != spec.Store {
 		return
 	}
-	t.Comment("The chains start from +0, or from C.")
+	t.Commentf("The chains start from +0, or from C.")
 	t.Load(t.Param("load"), t.k)
 	t.Jump("CBZ", name+"zero", t.k)
 	t.Op("MOVD", t.c, t.p)
@@ -170,17 +170,17 @@ func (t *gemmer) steps(name string) {
 	t.Op("CMP", 4, t.cs)
 	t.Jump("BNE", name+"left")
 
-	t.Comment("The rows of A lie side by side: %d steps of a row at once.", turn)
+	t.Commentf("The rows of A lie side by side: %d steps of a row at once.", turn)
 	t.loop(name, "row", turn, func() { t.rowSteps(turn) })
 	t.Jump("B", name+"left")
-	t.Comment("The columns of A lie side by side: a step of 4 rows at once.")
+	t.Commentf("The columns of A lie side by side: a step of 4 rows at once.")
 	t.Label(name + "columns")
 	t.loop(name, "column", turn, func() {
 		for range turn {
 			t.columnStep()
 		}
 	})
-	t.Comment("Number by number.")
+	t.Commentf("Number by number.")
 	t.Label(name + "left")
 	t.Jump("CBZ", name+"done", t.k)
 	t.Label(name + "step")
@@ -216,7 +216,7 @@ func (t *gemmer) rowSteps(turn int) {
 		for s := range turn {
 			t.passB(func(i int) a64.Lane { return numbers[i].S(s) })
 		}
-		t.advance(4*turn, t.p)
+		t.Advance(4*turn, t.p)
 		return
 	}
 	b := make([][]a64.Vec, turn)
@@ -235,7 +235,7 @@ func (t *gemmer) rowSteps(turn int) {
 			}
 		}
 	}
-	t.advance(4*turn, t.p)
+	t.Advance(4*turn, t.p)
 }
 
 // columnStep emits a step for which the numbers of all rows lie side by side.
@@ -370,7 +370,7 @@ func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) {
 }
 
 func (t *gemmer) storeMax() {
-	t.Comment("Store; max = C > max ? C : max.")
+	t.Commentf("Store; max = C > max ? C : max.")
 	t.Load(t.Base("max"), t.p)
 	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	for v := range max {
@@ -386,7 +386,7 @@ func (t *gemmer) storeMax() {
 }
 
 func (t *gemmer) storeMerge() {
-	t.Comment("C = fma(acc, beta, C·alpha)")
+	t.Commentf("C = fma(acc, beta, C·alpha)")
 	alpha, beta := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	t.Load(t.Base("alpha"), t.p)
 	t.Load(t.Base("beta"), t.b)
@@ -403,37 +403,6 @@ func (t *gemmer) storeMerge() {
 		t.Op("VFMLA", beta[v].S4(), t.acc[i][v].S4(), x.S4())
 		t.store(x, c)
 	})
-}
-
-// AddBias is that of settle.go.
-func (g *neon) AddBias() {
-	g.function(spec.AddBias)
-	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
-	bias, lanes := g.slice("bias"), g.param(g.Len("bias"))
-	nan, x, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
-	p, q, left := g.GP(), g.GP(), g.GP()
-	g.Jump("CBZ", "done", lanes)
-	g.Jump("CBZ", "done", m)
-
-	g.Comment("One row.")
-	g.Label("row")
-	g.Op("MOVD", row, p)
-	g.Op("MOVD", bias, q)
-	g.Op("MOVD", lanes, left)
-	g.Comment("One vector: x = c + bias.")
-	g.Label("vector")
-	g.load(a64.At(p, 0), x)
-	g.Op("FMOVQ.P", a64.At(q, vecBytes), b)
-	g.FADD(x, x, b)
-	g.replaceNaN(x, nan, scratch)
-	g.Op("FMOVQ.P", x, a64.At(p, vecBytes))
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BNE", "vector")
-	g.Op("ADD", ldc, row, row)
-	g.Op("SUBS", 1, m, m)
-	g.Jump("BNE", "row")
-	g.Label("done")
-	g.Ret()
 }
 
 func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }

@@ -112,28 +112,3 @@ func (g *neon) raise(max, x, scratch a64.Vec) {
 	g.FCMGT(scratch, x, max)
 	g.Op("VBIT", scratch.B16(), x.B16(), max.B16())
 }
-
-// advance adds a number of bytes to pointers.
-func (g *neon) advance(bytes int, pointers ...a64.GP) {
-	for _, p := range pointers {
-		g.Op("ADD", bytes, p, p)
-	}
-}
-
-// chunks emits the rest of a function that works on left columns of a panel in
-// chunks of up to widest vectors; see chunk.go.
-func (g *neon) chunks(widest int, left a64.GP, chunk func(vectors int, name string)) {
-	name := func(vectors int) string { return fmt.Sprintf("chunk%d", vectors) }
-	g.Comment("The widest chunk of columns that is left.")
-	g.Label("columns")
-	for v := widest; v > 0; v-- {
-		g.Op("CMP", v*vecLanes, left)
-		g.Jump("BGE", name(v))
-	}
-	g.Ret()
-	for v := widest; v > 0; v-- {
-		g.Scope(func() { chunk(v, name(v)) })
-		g.Op("SUB", v*vecLanes, left, left)
-		g.Jump("B", "columns")
-	}
-}

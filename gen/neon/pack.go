@@ -17,7 +17,7 @@ func (g *neon) transpose4(v, t []a64.Vec) { g.transpose(spec.Float32, v, t) }
 // transpose transposes 4×4 matrices of elements: v holds one of float32, or side by
 // side two of 16 bits or four of bytes.
 func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
-	g.Comment("Transpose 4×4 matrices.")
+	g.Commentf("Transpose 4×4 matrices.")
 	lanes := []func(a64.Vec) a64.Arr{a64.Vec.B16, a64.Vec.H8, a64.Vec.S4, a64.Vec.D2}[e.Shift():]
 	trn := func(lanes func(a64.Vec) a64.Arr, x, y, first, second a64.Vec) {
 		g.Op("VTRN1", lanes(y), lanes(x), lanes(first))
@@ -68,7 +68,7 @@ func (m *transposer) columns(step, one func()) {
 	m.Jump("BEQ", "next")
 	m.Op("CMP", m.step, m.left)
 	m.Jump("BGE", "step")
-	m.Comment("Less than %d columns are left: do the last %d.", m.step, m.step)
+	m.Commentf("Less than %d columns are left: do the last %d.", m.step, m.step)
 	m.Op("SUB", m.step, m.left, m.left) // columns to go, below 0
 	for _, r := range m.rows {
 		m.Op("ADD", m.left.Shl(m.shift), r, r)
@@ -77,7 +77,7 @@ func (m *transposer) columns(step, one func()) {
 	m.Op("ADD", m.left, m.p, m.p)
 	m.Op("MOVD", m.step, m.left)
 	m.Jump("B", "step")
-	m.Comment("Rows of less than %d columns.", m.step)
+	m.Commentf("Rows of less than %d columns.", m.step)
 	m.Label("one")
 	one()
 	m.Op("SUBS", 1, m.left, m.left)
@@ -94,7 +94,7 @@ func (g *neon) Pack() {
 	lanes, scale := g.param(g.Len("off")), g.broadcastParam("scale")
 	v, t := g.Vecs(4), g.Vecs(4)
 	g.Jump("CBZ", "done", m.d)
-	g.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	g.Commentf("One vector of lanes, 4 columns of its rows a turn.")
 	g.Label("lanes")
 	m.columns(func() {
 		for i, r := range m.rows {
@@ -110,13 +110,13 @@ func (g *neon) Pack() {
 		for i, r := range m.rows {
 			g.Op("VLD1", a64.At(r, 0), v[0].S(i))
 		}
-		g.advance(4, m.rows...)
+		g.Advance(4, m.rows...)
 		g.FMUL(v[0], v[0], scale)
 		g.store(v[0], a64.At(m.p, 0))
 		g.Op("ADD", m.ld, m.p, m.p)
 	})
-	g.advance(vecBytes, m.panel)
-	g.advance(8*vecLanes, m.off)
+	g.Advance(vecBytes, m.panel)
+	g.Advance(8*vecLanes, m.off)
 	g.Op("SUBS", vecLanes, lanes, lanes)
 	g.Jump("BNE", "lanes")
 	g.Label("done")
@@ -135,7 +135,7 @@ func (g *neon) Unpack() {
 	v, t, inv, finite := g.Vecs(4), g.Vecs(4), g.Vec(), g.Vec()
 	g.Op("MOVD", 0, nans)
 	g.Jump("CBZ", "done", m.d)
-	g.Comment("To the end of the lanes, in whole vectors, and back a vector at a time.")
+	g.Commentf("To the end of the lanes, in whole vectors, and back a vector at a time.")
 	g.Op("ADD", vecLanes-1, n, n)
 	g.Op("AND", -vecLanes, n, n)
 	g.Op("ADD", n.Shl(2), m.panel, m.panel)
@@ -143,9 +143,9 @@ func (g *neon) Unpack() {
 	g.Op("ADD", n.Shl(3), m.off, m.off)
 	g.Jump("CBZ", "done", n)
 	g.Label("lanes")
-	g.advance(-vecBytes, m.panel, sum)
-	g.advance(-8*vecLanes, m.off)
-	g.Comment("1/sum, 0 for a sum of 0.")
+	g.Advance(-vecBytes, m.panel, sum)
+	g.Advance(-8*vecLanes, m.off)
+	g.Commentf("1/sum, 0 for a sum of 0.")
 	g.load(a64.At(sum, 0), v[0])
 	g.FCMEQZero(v[1], v[0])
 	g.FDIV(inv, one, v[0])
@@ -172,9 +172,9 @@ func (g *neon) Unpack() {
 		for lane := vecLanes - 1; lane >= 0; lane-- {
 			g.Op("VST1", v[0].S(lane), a64.At(m.rows[lane], 0))
 		}
-		g.advance(4, m.rows...)
+		g.Advance(4, m.rows...)
 	})
-	g.Comment("Shift the bits of the lanes with a NaN in.")
+	g.Commentf("Shift the bits of the lanes with a NaN in.")
 	g.BIC(finite, weights, finite)
 	g.Op("VADDV", finite.S4(), finite.Whole())
 	g.Op("VMOV", finite.S(0), bits)

@@ -32,7 +32,7 @@ func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int)
 	step := lines * spec.LineBytes
 	g.Op("CMP", ld, p.length)
 	g.Jump("BEQ", "dense")
-	g.Comment("To prefetch: rows of whole steps, and the way from there to the next.")
+	g.Commentf("To prefetch: rows of whole steps, and the way from there to the next.")
 	g.Op("ADD", step-1, p.length, p.length)
 	g.Op("AND", -step, p.length, p.length)
 	g.Op("SUB", p.length, ld, p.gap)
@@ -64,7 +64,7 @@ func (p *prefetch) step(name string) {
 		p.Op("PRFM", a64.At(p.far, i*spec.LineBytes), hint("PLDL2KEEP"))
 	}
 	step := p.lines * spec.LineBytes
-	p.advance(step, p.near, p.far)
+	p.Advance(step, p.near, p.far)
 	p.Op("SUBS", step, p.left, p.left)
 	p.Jump("BNE", name)
 	p.Op("ADD", p.gap, p.near, p.near)

@@ -37,7 +37,7 @@ func (g *neon) Read() {
 	for i := range lines * spec.LineBytes / vecBytes {
 		g.load(a64.At(p, i*vecBytes), v[i%len(v)])
 	}
-	g.advance(lines*spec.LineBytes, p)
+	g.Advance(lines*spec.LineBytes, p)
 	g.Op("SUBS", 1, left, left)
 	g.Jump("BNE", "loop")
 	g.Label("done")

@@ -133,7 +133,7 @@ func (f *pvEmitter) strip(s columnBlock) {
 	f.Op("SUBS", s.columns, f.columns, f.columns)
 	f.Jump("BLT", s.name+"end")
 	f.Op("MOVD", 0, f.lane)
-	f.Comment("A group of up to %d queries.", s.most)
+	f.Commentf("A group of up to %d queries.", s.most)
 	f.Label(s.name + "group")
 	f.Load(f.Param("n"), f.steps)
 	f.Op("SUB", f.lane, f.steps, f.steps)
@@ -159,7 +159,7 @@ func (f *pvEmitter) strip(s columnBlock) {
 // on.
 func (f *pvEmitter) group(s columnBlock, size int) {
 	name := s.name + groupLabel(size)
-	f.Comment("%d queries.", size)
+	f.Commentf("%d queries.", size)
 	if size > 1 {
 		f.Label(name)
 	}

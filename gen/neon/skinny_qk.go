@@ -69,7 +69,7 @@ func (g *neon) SkinnyQK(k spec.Element) {
 }
 
 func (f *qkEmitter) tiles() {
-	f.Comment("Tiles of 16 keys; the last one reaches back to be one.")
+	f.Commentf("Tiles of 16 keys; the last one reaches back to be one.")
 	f.Label("tile")
 	f.Op("CMP", spec.SkinnyKeys, f.left)
 	f.Jump("BGE", "whole")
@@ -84,7 +84,7 @@ func (f *qkEmitter) tiles() {
 	f.Label("whole")
 	f.Op("MOVD", 0, f.lane)
 
-	f.Comment("A group of up to 4 queries.")
+	f.Commentf("A group of up to 4 queries.")
 	f.Label("group")
 	f.Load(f.Param("n"), f.scratch)
 	f.Op("SUB", f.lane, f.scratch, f.scratch)
@@ -124,7 +124,7 @@ func (f *qkEmitter) moveRows(op string, bytes a64.GP) {
 // group emits a tile for a number of queries, from lane on.
 func (f *qkEmitter) group(size int) {
 	name := groupLabel(size)
-	f.Comment("16 keys by %d queries.", size)
+	f.Commentf("16 keys by %d queries.", size)
 	if size > 1 {
 		f.Label(name)
 	}
@@ -194,7 +194,7 @@ func (f *qkEmitter) columns(acc [][]a64.Vec, each func(x int, column func())) {
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
 			}
 		}
-		f.advance(vecBytes, f.k[:]...)
+		f.Advance(vecBytes, f.k[:]...)
 	})
 }
 

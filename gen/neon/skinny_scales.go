@@ -22,7 +22,7 @@ func (s *keyScales) back(keys a64.GP) {
 
 func (s *keyScales) forward() {
 	if s != nil {
-		s.advance(4*spec.SkinnyKeys, s.first)
+		s.Advance(4*spec.SkinnyKeys, s.first)
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *valueScales) nextStrip(strip columnBlock) {
 	if s != nil {
 		s.Op("SUBS", strip.columns, s.left, s.left)
 		s.Jump("BNE", strip.name)
-		s.advance(4, s.strip)
+		s.Advance(4, s.strip)
 		s.Load(s.Param("group"), s.left)
 	}
 }

@@ -46,43 +46,9 @@ func (f *floatRows) get(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (d
 		f.head, f.have = h, mask.Span{Lo: lo, Hi: lo}
 	}
 	if end := lo + n; end > f.have.Hi {
-		widen(t, f.memory[f.have.Len()*d:], x, h, f.have.Hi, end-f.have.Hi)
+		rows.Widen(t, f.memory[f.have.Len()*d:], x, h.batch, h.head, f.have.Hi, end-f.have.Hi)
 		f.have.Hi = end
 	}
 	at := (lo - f.have.Lo) * d
 	return f.memory[at : at+n*d], d, n
-}
-
-// widen writes n rows of KV head h, from row lo on, to dst, one after the other.
-func widen(t *ukernel.Tier, dst []float32, x *view.Tensor, h kvHead, lo, n int) {
-	d := x.Dim(3)
-	for end := lo + n; lo < end; lo += n {
-		n = x.Run(lo, min(end-lo, max(1, rows.MaxConvert/d)))
-		at := x.Index(h.batch, h.head, lo)
-		switch x.DType() {
-		case view.Float32:
-			rows.Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
-		case view.Int8:
-			scales, stride := x.RowScales(h.batch, h.head, lo)
-			t.Convert.WidenInt8(dst, d, x.I8()[at:], x.Stride(2), scales, stride, x.Group(), n, d)
-		default:
-			widenHalves(t, dst, x, at, n, d)
-		}
-		dst = dst[n*d:]
-	}
-}
-
-// widenHalves writes d elements of n rows of a Float16 or BFloat16 tensor, the first
-// of which begins at at, to dst, one row after the other.
-func widenHalves(t *ukernel.Tier, dst []float32, x *view.Tensor, at, n, d int) {
-	rows.WidenHalves(t, x.DType())(dst, d, x.U16()[at:], x.Stride(2), n, d)
-}
-
-// store writes a row to where a row of x, which is not Int8, starts.
-func store(t *ukernel.Tier, x *view.Tensor, at int, row []float32) {
-	if x.DType() == view.Float32 {
-		copy(x.F32()[at:], row)
-		return
-	}
-	rows.NarrowHalves(t, x.DType())(x.U16()[at:], 0, row, 0, 1, len(row))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -109,7 +110,7 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 	for lane, at := range off {
 		if at != last {
 			last, to = at, to+modKeys
-			widenHalves(t.job.tier, biases[to:], &t.job.Bias, at, 1, n)
+			rows.WidenRow(t.job.tier, biases[to:], &t.job.Bias, at, n)
 		}
 		off[lane] = to
 	}

@@ -37,6 +37,10 @@ var packages = []testedPackage{
 	{"internal/ukernel", []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"}, nil},
 	{"kernel", []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestTierVariable"}, nil},
 	{"internal/parallel", []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"}, nil},
+	{"linear", []string{"TestApply", "TestGuard", "TestWidening", "TestProject", "TestThreadsShareTheWork"}, nil},
+	{"rope", []string{"TestGolden", "TestCosSin", "TestApply", "TestAngleTimes"}, nil},
+	{"numeric", []string{"TestSliceFunctions", "TestSixteenBitsStay", "TestQuantizeInt8"}, nil},
+	{"kvcache", []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"}, nil},
 	{"layer", []string{"TestRefs"}, []string{"arm64"}},
 	{"examples/gobytes", []string{"TestLogits", "TestSameBits", "TestGreedy"}, []string{"arm64"}},
 	{"examples/dates", []string{"TestReference", "TestSameBits", "TestTranslate"}, []string{"arm64"}},
@@ -45,7 +49,7 @@ var packages = []testedPackage{
 // native matches tests of what no architecture changes: allocations, how work is shared
 // out, and what other tests cover with less work.
 const native = "Alloc|Run$|LateTask|Concurrent|Types$|TypesNaN|Split|ManyThreads|Partials|Pages$|ChunkedPrefill|Oracle|Mutants|" +
-	"CausalIsLengths|BandedMask|LinearLarge|NonFinite|LookAhead|TestCache"
+	"CausalIsLengths|BandedMask|ApplyLarge|NonFinite|LookAhead|TestCache"
 
 type testedPackage struct {
 	name   string
