@@ -97,8 +97,8 @@ func TestWideRowsAreKept(t *testing.T) {
 			{1, 265, 35, span(265, 300)}, {1, 299, 1, span(265, 300)}, {1, 0, 256, span(0, 256)},
 		} {
 			rows, stride, n := f.get(tier, &x, kvHead{0, step.h}, step.lo, step.n)
-			if f.have != step.have || stride != d || n != step.n || len(rows) != n*d {
-				t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, f.have, len(rows), stride)
+			if f.cached != step.have || stride != d || n != step.n || len(rows) != n*d {
+				t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, f.cached, len(rows), stride)
 			}
 			for i, got := range rows {
 				if want := float32((step.h*300 + step.lo + i/d) % 128); got != want {
