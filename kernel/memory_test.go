@@ -71,7 +71,7 @@ func (m mover) IDs(s []int32) []int32 { return copied(m.Arena, "a mask's ids", s
 func (m mover) Bools(s []bool) []bool { return copied(m.Arena, "a mask's bools", s) }
 
 // TestGuardAttention makes whole calls with every tensor, and its scales, right after a
-// page that nobody may touch, and right before one: the slices end with the last element
+// page without access, and right before one: the slices end with the last element
 // that a row needs.
 func TestGuardAttention(t *testing.T) {
 	const slices, size = 6, 1 << 20
@@ -107,7 +107,7 @@ func TestGuardAttention(t *testing.T) {
 }
 
 // TestGuardOptions makes calls with options with every slice that they hold, and every
-// tensor, right after a page that nobody may touch, and right before one.
+// tensor, right after a page without access, and right before one.
 func TestGuardOptions(t *testing.T) {
 	const slices, size = 30, 2 << 20 // more and larger than those of any case
 	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
@@ -168,7 +168,7 @@ func putOptions(a *testutil.Arena, c *optionCase, o *kernel.Options) {
 }
 
 // fenced returns memory for pages, [pages, H, size, D] of E, each between two pages of
-// the system that nobody may touch: right behind one or right before one. close makes
+// the system without access: right behind one or right before one. close makes
 // a page itself as untouchable.
 func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout string, p testutil.Placement) (memory kernel.Tensor, close func(page int)) {
 	unit := os.Getpagesize()
@@ -206,8 +206,8 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout st
 	return fenced[float32](t, pages, h, size, d, layout, p)
 }
 
-// TestGuardPages makes calls on pages that lie between pages of the system that nobody may
-// touch, after having closed all pages that no row sees: those of no sequence, and those
+// TestGuardPages makes calls on pages that lie between pages of the system without access,
+// after having closed all pages that no row sees: those of no sequence, and those
 // before a window. Two sequences share the pages of their beginning.
 func TestGuardPages(t *testing.T) {
 	if !testutil.Guards {
