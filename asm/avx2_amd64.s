@@ -242,7 +242,7 @@ tile12done:
 	VMOVUPS Y11, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -414,7 +414,7 @@ tile11done:
 	VMOVUPS Y10, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -576,7 +576,7 @@ tile10done:
 	VMOVUPS Y9, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -726,7 +726,7 @@ tile9done:
 	VMOVUPS Y8, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -865,7 +865,7 @@ tile8done:
 	VMOVUPS Y7, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -992,7 +992,7 @@ tile7done:
 	VMOVUPS Y6, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1110,7 +1110,7 @@ tile6done:
 	VMOVUPS Y5, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1216,7 +1216,7 @@ tile5done:
 	VMOVUPS Y4, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -1311,7 +1311,7 @@ tile4done:
 	VMOVUPS Y3, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -1394,7 +1394,7 @@ tile3done:
 	VMOVUPS Y2, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -1467,7 +1467,7 @@ tile2done:
 	VMOVUPS Y1, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -1562,7 +1562,7 @@ tile1done:
 	VMOVUPS Y0, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -1788,7 +1788,7 @@ tile12done:
 	ADDQ    R14, CX
 	VMOVUPS Y12, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -1944,7 +1944,7 @@ tile11done:
 	ADDQ    R14, CX
 	VMOVUPS Y11, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -2091,7 +2091,7 @@ tile10done:
 	ADDQ    R14, CX
 	VMOVUPS Y10, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -2227,7 +2227,7 @@ tile9done:
 	ADDQ    R14, CX
 	VMOVUPS Y9, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -2353,7 +2353,7 @@ tile8done:
 	ADDQ    R14, CX
 	VMOVUPS Y8, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -2468,7 +2468,7 @@ tile7done:
 	ADDQ    R14, CX
 	VMOVUPS Y7, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2575,7 +2575,7 @@ tile6done:
 	ADDQ    R14, CX
 	VMOVUPS Y6, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2671,7 +2671,7 @@ tile5done:
 	ADDQ    R14, CX
 	VMOVUPS Y5, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -2757,7 +2757,7 @@ tile4done:
 	ADDQ    R14, CX
 	VMOVUPS Y4, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -2832,7 +2832,7 @@ tile3done:
 	ADDQ    R14, CX
 	VMOVUPS Y3, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -2898,7 +2898,7 @@ tile2done:
 	ADDQ    R14, CX
 	VMOVUPS Y2, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -2987,7 +2987,7 @@ tile1done:
 	ADDQ    R14, CX
 	VMOVUPS Y1, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -3236,7 +3236,7 @@ tile12done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -3413,7 +3413,7 @@ tile11done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3579,7 +3579,7 @@ tile10done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3732,7 +3732,7 @@ tile9done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -3873,7 +3873,7 @@ tile8done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -4001,7 +4001,7 @@ tile7done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4119,7 +4119,7 @@ tile6done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4224,7 +4224,7 @@ tile5done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -4317,7 +4317,7 @@ tile4done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -4397,7 +4397,7 @@ tile3done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -4466,7 +4466,7 @@ tile2done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -4556,7 +4556,7 @@ tile1done:
 	VMOVUPS     Y1, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -4757,7 +4757,7 @@ tile6done:
 	VMOVUPS Y11, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4896,7 +4896,7 @@ tile5done:
 	VMOVUPS Y9, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5018,7 +5018,7 @@ tile4done:
 	VMOVUPS Y7, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5122,7 +5122,7 @@ tile3done:
 	VMOVUPS Y5, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5210,7 +5210,7 @@ tile2done:
 	VMOVUPS Y3, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -5316,7 +5316,7 @@ tile1done:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -5508,7 +5508,7 @@ tile6done:
 	VMOVUPS Y12, (R10)
 	VMOVUPS Y13, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5639,7 +5639,7 @@ tile5done:
 	VMOVUPS Y10, (R10)
 	VMOVUPS Y11, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5754,7 +5754,7 @@ tile4done:
 	VMOVUPS Y8, (R10)
 	VMOVUPS Y9, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5852,7 +5852,7 @@ tile3done:
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5935,7 +5935,7 @@ tile2done:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6037,7 +6037,7 @@ tile1done:
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -6250,7 +6250,7 @@ tile6done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6398,7 +6398,7 @@ tile5done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -6526,7 +6526,7 @@ tile4done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -6633,7 +6633,7 @@ tile3done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -6721,7 +6721,7 @@ tile2done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6824,7 +6824,7 @@ tile1done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7013,7 +7013,7 @@ tile4done:
 	VMOVUPS Y11, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7138,7 +7138,7 @@ tile3done:
 	VMOVUPS Y8, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7241,7 +7241,7 @@ tile2done:
 	VMOVUPS Y5, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7361,7 +7361,7 @@ tile1done:
 	VMOVUPS Y2, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7545,7 +7545,7 @@ tile4done:
 	VMOVUPS Y13, 32(R9)
 	VMOVUPS Y14, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7666,7 +7666,7 @@ tile3done:
 	VMOVUPS Y10, 32(R9)
 	VMOVUPS Y11, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7766,7 +7766,7 @@ tile2done:
 	VMOVUPS Y7, 32(R9)
 	VMOVUPS Y8, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7884,7 +7884,7 @@ tile1done:
 	VMOVUPS Y4, 32(R9)
 	VMOVUPS Y5, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8087,7 +8087,7 @@ tile4done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -8221,7 +8221,7 @@ tile3done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -8328,7 +8328,7 @@ tile2done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8447,7 +8447,7 @@ tile1done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8630,7 +8630,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8792,7 +8792,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8975,7 +8975,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9203,7 +9203,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -9404,7 +9404,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9698,7 +9698,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -10722,7 +10722,7 @@ maskboolstep:
 	ADDQ           R12, R9
 	JMP            maskboolstep
 
-	// Less than 16 columns are left: do the last 16.
+	// Less than 16 columns are left: compute the last 16.
 maskboolrest:
 	MOVQ  CX, R12
 	IMULQ R11, R12
@@ -11473,7 +11473,7 @@ many:
 	CMPQ R8, $0x04
 	JLE  few
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -11527,7 +11527,7 @@ packstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       packstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 packrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -11545,7 +11545,7 @@ packdone:
 	RET
 
 few:
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -11591,7 +11591,7 @@ fewstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -11699,7 +11699,7 @@ TEXT ·UnpackAVX2(SB), NOSPLIT, $0-128
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
@@ -11772,7 +11772,7 @@ unpackstep:
 	LEAQ         (R10)(BX*4), R10
 	JMP          unpackstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 unpackrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -11798,7 +11798,7 @@ few:
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
@@ -11863,7 +11863,7 @@ fewstep:
 	LEAQ      (R10)(BX*4), R10
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -11963,7 +11963,7 @@ TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -11985,7 +11985,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -12008,7 +12008,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -13283,7 +13283,7 @@ TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -13320,7 +13320,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -13767,7 +13767,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14098,7 +14098,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14452,7 +14452,7 @@ TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -14474,7 +14474,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -14497,7 +14497,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -15746,7 +15746,7 @@ TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -15783,7 +15783,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -16345,7 +16345,7 @@ TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -16367,7 +16367,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -16390,7 +16390,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -17521,7 +17521,7 @@ TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -17558,7 +17558,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -18158,7 +18158,7 @@ TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -18180,7 +18180,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -18205,7 +18205,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -20179,7 +20179,7 @@ TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -20221,7 +20221,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9

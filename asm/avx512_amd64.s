@@ -206,7 +206,7 @@ tile12done:
 	VMOVUPS Z11, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -345,7 +345,7 @@ tile11done:
 	VMOVUPS Z10, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -477,7 +477,7 @@ tile10done:
 	VMOVUPS Z9, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -600,7 +600,7 @@ tile9done:
 	VMOVUPS Z8, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -715,7 +715,7 @@ tile8done:
 	VMOVUPS Z7, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -821,7 +821,7 @@ tile7done:
 	VMOVUPS Z6, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -921,7 +921,7 @@ tile6done:
 	VMOVUPS Z5, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1012,7 +1012,7 @@ tile5done:
 	VMOVUPS Z4, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -1095,7 +1095,7 @@ tile4done:
 	VMOVUPS Z3, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -1169,7 +1169,7 @@ tile3done:
 	VMOVUPS Z2, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -1236,7 +1236,7 @@ tile2done:
 	VMOVUPS Z1, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -1328,7 +1328,7 @@ tile1done:
 	VMOVUPS Z0, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -1518,7 +1518,7 @@ tile12done:
 	ADDQ    R14, CX
 	VMOVUPS Z12, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -1641,7 +1641,7 @@ tile11done:
 	ADDQ    R14, CX
 	VMOVUPS Z11, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -1758,7 +1758,7 @@ tile10done:
 	ADDQ    R14, CX
 	VMOVUPS Z10, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -1867,7 +1867,7 @@ tile9done:
 	ADDQ    R14, CX
 	VMOVUPS Z9, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -1969,7 +1969,7 @@ tile8done:
 	ADDQ    R14, CX
 	VMOVUPS Z8, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -2063,7 +2063,7 @@ tile7done:
 	ADDQ    R14, CX
 	VMOVUPS Z7, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2152,7 +2152,7 @@ tile6done:
 	ADDQ    R14, CX
 	VMOVUPS Z6, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2233,7 +2233,7 @@ tile5done:
 	ADDQ    R14, CX
 	VMOVUPS Z5, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -2307,7 +2307,7 @@ tile4done:
 	ADDQ    R14, CX
 	VMOVUPS Z4, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -2373,7 +2373,7 @@ tile3done:
 	ADDQ    R14, CX
 	VMOVUPS Z3, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -2433,7 +2433,7 @@ tile2done:
 	ADDQ    R14, CX
 	VMOVUPS Z2, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -2519,7 +2519,7 @@ tile1done:
 	ADDQ    R14, CX
 	VMOVUPS Z1, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -2732,7 +2732,7 @@ tile12done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -2876,7 +2876,7 @@ tile11done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3012,7 +3012,7 @@ tile10done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3138,7 +3138,7 @@ tile9done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -3255,7 +3255,7 @@ tile8done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -3362,7 +3362,7 @@ tile7done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -3462,7 +3462,7 @@ tile6done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -3552,7 +3552,7 @@ tile5done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -3633,7 +3633,7 @@ tile4done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -3704,7 +3704,7 @@ tile3done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -3767,7 +3767,7 @@ tile2done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -3854,7 +3854,7 @@ tile1done:
 	VMOVUPS     Z1, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -4094,7 +4094,7 @@ tile8done:
 	VMOVUPS Z15, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -4266,7 +4266,7 @@ tile7done:
 	VMOVUPS Z13, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4423,7 +4423,7 @@ tile6done:
 	VMOVUPS Z11, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4562,7 +4562,7 @@ tile5done:
 	VMOVUPS Z9, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -4684,7 +4684,7 @@ tile4done:
 	VMOVUPS Z7, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -4788,7 +4788,7 @@ tile3done:
 	VMOVUPS Z5, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -4876,7 +4876,7 @@ tile2done:
 	VMOVUPS Z3, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -4982,7 +4982,7 @@ tile1done:
 	VMOVUPS Z1, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -5211,7 +5211,7 @@ tile8done:
 	VMOVUPS Z16, (R11)
 	VMOVUPS Z17, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -5373,7 +5373,7 @@ tile7done:
 	VMOVUPS Z14, (R11)
 	VMOVUPS Z15, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5521,7 +5521,7 @@ tile6done:
 	VMOVUPS Z12, (R11)
 	VMOVUPS Z13, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5652,7 +5652,7 @@ tile5done:
 	VMOVUPS Z10, (R11)
 	VMOVUPS Z11, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5767,7 +5767,7 @@ tile4done:
 	VMOVUPS Z8, (R11)
 	VMOVUPS Z9, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5865,7 +5865,7 @@ tile3done:
 	VMOVUPS Z6, (R11)
 	VMOVUPS Z7, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5948,7 +5948,7 @@ tile2done:
 	VMOVUPS Z4, (R11)
 	VMOVUPS Z5, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6050,7 +6050,7 @@ tile1done:
 	VMOVUPS Z2, (R11)
 	VMOVUPS Z3, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -6308,7 +6308,7 @@ tile8done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -6495,7 +6495,7 @@ tile7done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6664,7 +6664,7 @@ tile6done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6812,7 +6812,7 @@ tile5done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -6940,7 +6940,7 @@ tile4done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7047,7 +7047,7 @@ tile3done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7135,7 +7135,7 @@ tile2done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7238,7 +7238,7 @@ tile1done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7529,7 +7529,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -7746,7 +7746,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -7942,7 +7942,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -8114,7 +8114,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -8263,7 +8263,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -8388,7 +8388,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -8491,7 +8491,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8611,7 +8611,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8893,7 +8893,7 @@ tile8done:
 	VMOVUPS Z25, 64(R11)
 	VMOVUPS Z26, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -9102,7 +9102,7 @@ tile7done:
 	VMOVUPS Z22, 64(R11)
 	VMOVUPS Z23, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -9291,7 +9291,7 @@ tile6done:
 	VMOVUPS Z19, 64(R11)
 	VMOVUPS Z20, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -9457,7 +9457,7 @@ tile5done:
 	VMOVUPS Z16, 64(R11)
 	VMOVUPS Z17, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -9601,7 +9601,7 @@ tile4done:
 	VMOVUPS Z13, 64(R11)
 	VMOVUPS Z14, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -9722,7 +9722,7 @@ tile3done:
 	VMOVUPS Z10, 64(R11)
 	VMOVUPS Z11, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -9822,7 +9822,7 @@ tile2done:
 	VMOVUPS Z7, 64(R11)
 	VMOVUPS Z8, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9940,7 +9940,7 @@ tile1done:
 	VMOVUPS Z4, 64(R11)
 	VMOVUPS Z5, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -10265,7 +10265,7 @@ tile8done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -10511,7 +10511,7 @@ tile7done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -10731,7 +10731,7 @@ tile6done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -10922,7 +10922,7 @@ tile5done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -11085,7 +11085,7 @@ tile4done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -11219,7 +11219,7 @@ tile3done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -11326,7 +11326,7 @@ tile2done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -11445,7 +11445,7 @@ tile1done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -11724,7 +11724,7 @@ tile6done:
 	VMOVUPS Z23, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -11929,7 +11929,7 @@ tile5done:
 	VMOVUPS Z19, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -12105,7 +12105,7 @@ tile4done:
 	VMOVUPS Z15, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -12251,7 +12251,7 @@ tile3done:
 	VMOVUPS Z11, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -12369,7 +12369,7 @@ tile2done:
 	VMOVUPS Z7, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -12503,7 +12503,7 @@ tile1done:
 	VMOVUPS Z3, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -12777,7 +12777,7 @@ tile6done:
 	VMOVUPS Z26, 128(R10)
 	VMOVUPS Z27, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -12978,7 +12978,7 @@ tile5done:
 	VMOVUPS Z22, 128(R10)
 	VMOVUPS Z23, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -13151,7 +13151,7 @@ tile4done:
 	VMOVUPS Z18, 128(R10)
 	VMOVUPS Z19, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -13295,7 +13295,7 @@ tile3done:
 	VMOVUPS Z14, 128(R10)
 	VMOVUPS Z15, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -13412,7 +13412,7 @@ tile2done:
 	VMOVUPS Z10, 128(R10)
 	VMOVUPS Z11, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -13546,7 +13546,7 @@ tile1done:
 	VMOVUPS Z6, 128(R10)
 	VMOVUPS Z7, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -13861,7 +13861,7 @@ tile6done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -14095,7 +14095,7 @@ tile5done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -14293,7 +14293,7 @@ tile4done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -14454,7 +14454,7 @@ tile3done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -14580,7 +14580,7 @@ tile2done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -14715,7 +14715,7 @@ tile1done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -15015,7 +15015,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -15241,7 +15241,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -15446,7 +15446,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -15618,7 +15618,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -15767,7 +15767,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -15892,7 +15892,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -15995,7 +15995,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -16115,7 +16115,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -16412,7 +16412,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -16635,7 +16635,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -16837,7 +16837,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -17009,7 +17009,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -17158,7 +17158,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -17283,7 +17283,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -17386,7 +17386,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -17539,7 +17539,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -17845,7 +17845,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -18077,7 +18077,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -18288,7 +18288,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -18469,7 +18469,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -18627,7 +18627,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -18761,7 +18761,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -18873,7 +18873,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -19059,7 +19059,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -20543,7 +20543,7 @@ maskboolstep:
 	ADDQ         R12, R9
 	JMP          maskboolstep
 
-	// Less than 16 columns are left: do the last 16.
+	// Less than 16 columns are left: compute the last 16.
 maskboolrest:
 	MOVQ  CX, R12
 	IMULQ R11, R12
@@ -21460,7 +21460,7 @@ many:
 	CMPQ R8, $0x04
 	JLE  few
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -21530,7 +21530,7 @@ packstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       packstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 packrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -21548,7 +21548,7 @@ packdone:
 	RET
 
 few:
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -21594,7 +21594,7 @@ fewstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -21702,7 +21702,7 @@ TEXT ·UnpackAVX512(SB), NOSPLIT, $0-128
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
 	SUBQ $0x00000040, DX
 	SUBQ $0x00000040, SI
@@ -21791,7 +21791,7 @@ unpackstep:
 	LEAQ          (R10)(BX*4), R10
 	JMP           unpackstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 unpackrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -21817,7 +21817,7 @@ few:
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	SUBQ $0x00000040, DX
 	SUBQ $0x00000040, SI
@@ -21882,7 +21882,7 @@ fewstep:
 	LEAQ      (R10)(BX*4), R10
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -21982,7 +21982,7 @@ TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -22004,7 +22004,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -22027,7 +22027,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -25148,7 +25148,7 @@ TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -25185,7 +25185,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -25990,7 +25990,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -26815,7 +26815,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -27664,7 +27664,7 @@ TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -27688,7 +27688,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -27711,7 +27711,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -27724,7 +27724,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -34504,7 +34504,7 @@ TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -34541,7 +34541,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -35490,7 +35490,7 @@ TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -35514,7 +35514,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -35537,7 +35537,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -35550,7 +35550,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -41711,7 +41711,7 @@ TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -41748,7 +41748,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -42738,7 +42738,7 @@ TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -42762,7 +42762,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -42787,7 +42787,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+128(FP), $0x20
 	JL   group
 	MOVQ n+120(FP), CX
@@ -42800,7 +42800,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -49968,7 +49968,7 @@ TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -50010,7 +50010,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9

@@ -8,11 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// peakChains independent chains of FMAs hide the latency of 4 cycles on two units.
+// peakChains is a number of independent chains of FMAs that hides the latency of 4 cycles
+// on two units.
 const peakChains = 12
 
-// Peak is the probe of the machine's FMA rate: register operands alone, nothing
-// to wait for.
+// Peak measures the FMA rate of a core: it has register operands only, and nothing waits.
 func (g *gen) Peak() {
 	g.function(spec.Peak)
 	n := g.num("n")
@@ -34,9 +34,8 @@ func (g *gen) Peak() {
 	g.Return()
 }
 
-// Read is the probe of the memory: it loads all of a slice, whole cache lines at a
-// time and in order, and does nothing with it. What 16 lines do not divide is left
-// out.
+// Read measures the bandwidth of memory: it loads all of a slice in order, in whole cache
+// lines. The remainder that 16 lines do not divide is left out.
 func (g *gen) Read() {
 	const lines = 16
 	g.function(spec.Read)

@@ -16,16 +16,10 @@ func (t *Tensor) IsFloat() bool { return t.dtype != Int8 && t.scales == nil && !
 // IsPlain tells whether the tensor is IsFloat and not ragged.
 func (t *Tensor) IsPlain() bool { return t.IsFloat() && !t.IsRagged() }
 
-// Describe returns the tensor's shape, strides and slice length, and its type if
-// that is not float32.
+// Describe returns the type of the tensor if that is not float32, its layout and the
+// length of its slice.
 func (t *Tensor) Describe() string {
-	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.grid.Shape, t.grid.Stride, t.Len())
-	if t.IsPaged() {
-		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
-	}
-	if t.IsRagged() {
-		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
-	}
+	text := fmt.Sprintf("%s in %d elements", t.Layout(), t.Len())
 	if t.dtype != Float32 {
 		text = t.dtype.String() + " " + text
 	}
