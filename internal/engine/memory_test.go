@@ -90,15 +90,15 @@ func TestWideRowsAreKept(t *testing.T) {
 		f.fit(&x, false)
 		for _, step := range []struct {
 			h, lo, n int
-			have     mask.Span
+			cached   mask.Span
 		}{
 			{0, 0, 4, span(0, 4)}, {0, 4, 2, span(0, 6)}, {0, 2, 3, span(0, 6)}, {0, 5, 3, span(0, 8)},
 			{0, 10, 2, span(10, 12)}, {0, 9, 1, span(9, 10)}, {0, 10, 255, span(9, 265)}, {0, 265, 35, span(265, 300)},
 			{1, 265, 35, span(265, 300)}, {1, 299, 1, span(265, 300)}, {1, 0, 256, span(0, 256)},
 		} {
 			rows, stride, n := f.get(tier, &x, kvHead{0, step.h}, step.lo, step.n)
-			if f.have != step.have || stride != d || n != step.n || len(rows) != n*d {
-				t.Fatalf("%+v: have %v, %d elements at a distance of %d", step, f.have, len(rows), stride)
+			if f.cached != step.cached || stride != d || n != step.n || len(rows) != n*d {
+				t.Fatalf("%+v: cached %v, %d elements at a distance of %d", step, f.cached, len(rows), stride)
 			}
 			for i, got := range rows {
 				if want := float32((step.h*300 + step.lo + i/d) % 128); got != want {
