@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -198,8 +199,8 @@ func TestDefaultTierErrors(t *testing.T) {
 	}
 }
 
-// TestDefaultTier: calls use the tier that Tiers calls the default, and the variable is
-// read once.
+// TestDefaultTier: the default is the best tier that runs, or what ATTN_TIER says, and the
+// variable is read once.
 func TestDefaultTier(t *testing.T) {
 	defaultTier := func() (names []string) {
 		for _, info := range kernel.Tiers() {
@@ -209,9 +210,15 @@ func TestDefaultTier(t *testing.T) {
 		}
 		return names
 	}
+	want := os.Getenv("ATTN_TIER")
+	for _, info := range kernel.Tiers() {
+		if want == "" && info.Runs {
+			want = info.Name // the best one
+		}
+	}
 	before := defaultTier()
-	if len(before) != 1 {
-		t.Fatalf("the defaults are %v, want one", before)
+	if len(before) != 1 || before[0] != want {
+		t.Fatalf("the defaults are %v, want %s", before, want)
 	}
 	t.Setenv("ATTN_TIER", "changed later")
 	out, q, k, v := good()
@@ -220,6 +227,33 @@ func TestDefaultTier(t *testing.T) {
 	}
 	if after := defaultTier(); !slices.Equal(before, after) {
 		t.Errorf("the default was %v, and then %v", before, after)
+	}
+}
+
+// TestCallsUseDefaultTier: a call that names no tier runs on the default one.
+func TestCallsUseDefaultTier(t *testing.T) {
+	calls := 0
+	counting := contracttest.Tier(t, "generic")
+	tile := &counting.Tiles[0]
+	gemm := tile.GemmMax
+	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+		calls++
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, max)
+	}
+	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return &counting, nil }
+	out, q, k, v := good()
+	for _, x := range []struct {
+		tier string
+		used bool
+	}{{"", true}, {"generic", false}} {
+		calls = 0
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if used := calls > 0; used != x.used {
+			t.Errorf("Options.Tier %q: the default tier was used: %v", x.tier, used)
+		}
 	}
 }
 
