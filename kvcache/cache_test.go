@@ -2,6 +2,7 @@ package kvcache_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -105,6 +106,36 @@ func TestWindow(t *testing.T) {
 				h.check()
 			})
 		}
+	}
+}
+
+// Whichever of two sequences grows first copies the page that both have filled partly.
+// The other one then has it for itself.
+func TestForkCopiesOnePage(t *testing.T) {
+	for _, forkFirst := range []bool{false, true} {
+		h := newHarness(t, smallConfig())
+		a := h.begin()
+		h.grow([]int{a}, []int{40}) // two and a half pages
+		f := h.fork(a, 40)
+		first, second := a, f
+		if forkFirst {
+			first, second = f, a
+		}
+		shared, free := slices.Clone(h.sequences[a].Pages()), h.cache.FreePages()
+		for i, x := range []int{first, second} {
+			h.grow([]int{x}, []int{1})
+			if h.cache.FreePages() != free-1 {
+				t.Errorf("forkFirst=%v: %d pages have been taken after %d have grown, want 1", forkFirst, free-h.cache.FreePages(), i+1)
+			}
+		}
+		if got := h.sequences[first].Pages(); !slices.Equal(got[:2], shared[:2]) || got[2] == shared[2] {
+			t.Errorf("forkFirst=%v: the first one to grow has pages %v, want a copy of the last of %v", forkFirst, got, shared)
+		}
+		if got := h.sequences[second].Pages(); !slices.Equal(got, shared) {
+			t.Errorf("forkFirst=%v: the second one to grow has pages %v, want %v", forkFirst, got, shared)
+		}
+		h.attend(1, threads(1), a, f)
+		h.check()
 	}
 }
 

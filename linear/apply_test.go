@@ -3,8 +3,10 @@ package linear_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
@@ -307,6 +309,26 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// What a call was given can be collected when the call is over and the caller forgets it.
+func TestApplyKeepsNoReference(t *testing.T) {
+	contracttest.ForceThreads(t)
+	l := mustNew(t, linear.DenseMatrix(testutil.Floats(100*30), 100, 30), nil)
+	apply := func(threads int) (out, x weak.Pointer[float32]) {
+		o, in := make([]float32, 10*100), make([]float32, 10*30)
+		if err := l.Apply(linear.DenseMatrix(o, 10, 100), linear.DenseMatrix(in, 10, 30), options("", threads)); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(&o[0]), weak.Make(&in[0])
+	}
+	for threads := 1; threads <= 3; threads++ {
+		out, x := apply(threads)
+		runtime.GC()
+		if out.Value() != nil || x.Value() != nil {
+			t.Errorf("%d threads: out or x is still referred to", threads)
+		}
+	}
 }
 
 // A warm call allocates nothing, on the caller's goroutine, on workers, and with a

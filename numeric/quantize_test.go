@@ -30,7 +30,7 @@ func TestQuantizeInt8(t *testing.T) {
 				src[i] = math.Float32frombits(uint32(r.IntN(400))) // subnormal
 			}
 		}
-		dst, scales := make([]int8, len(src)), make([]float32, groups)
+		dst, scales := slices.Repeat([]int8{99}, len(src)), testutil.Filled(groups, 99)
 		if err := numeric.QuantizeInt8(dst, scales, src, group); err != nil {
 			t.Fatal(err)
 		}
