@@ -29794,7 +29794,7 @@ TEXT ·SkinnyQKNEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $255, R14, R14
 	AND $-256, R14, R14
 	SUB R14, R0, R11
@@ -29814,7 +29814,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -31613,7 +31613,7 @@ TEXT ·SkinnyPVNEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -32492,7 +32492,7 @@ TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $127, R14, R14
 	AND $-128, R14, R14
 	SUB R14, R0, R11
@@ -32512,7 +32512,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -34035,7 +34035,7 @@ TEXT ·SkinnyPVF16NEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -36026,7 +36026,7 @@ TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $127, R14, R14
 	AND $-128, R14, R14
 	SUB R14, R0, R11
@@ -36046,7 +36046,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -37639,7 +37639,7 @@ TEXT ·SkinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -39631,7 +39631,7 @@ TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $0-200
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R14, R14
 	AND $-64, R14, R14
 	SUB R14, R0, R11
@@ -39652,7 +39652,7 @@ rows:
 	ADD R0, R22, R24
 	ADD R21, R23, R25
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -42784,7 +42784,7 @@ TEXT ·SkinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16

@@ -1,3 +1,5 @@
+// Package amd64 generates the micro-kernels of AVX2 and AVX-512 with avo. Every algorithm is
+// written once, for both.
 package amd64
 
 import (
@@ -68,7 +70,7 @@ func compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 	return asm, stubs, nil
 }
 
-// function starts a function; its name gets the ISA's suffix.
+// function starts a function. Its name gets the ISA's suffix.
 func (g *gen) function(f spec.Function) {
 	g.functions = append(g.functions, f)
 	name := f.Name + g.name()

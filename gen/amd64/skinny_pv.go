@@ -155,7 +155,7 @@ func (f *pvEmitter) single() columnBlock {
 	}}
 }
 
-// WeightGemm emits the loop over strips while there are columns for one, and in it the
+// block emits the loop over blocks, while there are enough columns for one, and in it the
 // loop over groups of queries.
 func (f *pvEmitter) block(s columnBlock) {
 	f.Label(s.name)

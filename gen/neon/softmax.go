@@ -6,25 +6,24 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// exp2 on NEON uses no conversion, which only half of a core's vector units do,
-// or one. A number of magnitude below 2^22 plus 1.5·2^23 is rounded to an
-// integer, ties to even, which stands in the low bits of the sum: n. With 128
-// more (an even number, so that ties stay where they are) the low bits are
-// n+128, and shifted into the exponent they are 2^(n+1); so the polynomial is
-// half of what it should be. Halving all coefficients halves every step exactly,
-// as no step is near the subnormals, and the last product is exact too. Unlike a
-// sum with the exponent it keeps a NaN, whatever its bits.
+// exp2 uses no conversion, which only half of a core's vector units execute, or one. A
+// number of magnitude below 2^22 plus 1.5·2^23 is rounded to an integer, ties to even, which
+// is in the low bits of the sum: n. With 128 more (an even number, so that ties do not
+// change) the low bits are n+128, and shifted into the exponent they are 2^(n+1). So the
+// polynomial must be half of 2^r. Halving all coefficients halves every step exactly, as no
+// step is near the subnormals, and the last product is exact, too. Unlike a sum with the
+// exponent it keeps a NaN, whatever its bits.
 //
-// For all x up to 128 that is too little: there n is added to the exponent of the
-// whole polynomial, which leaves no bit of n+128 to spare, and NaNs are put back.
+// For all x up to 128 that range is too small: then n is added to the exponent of the whole
+// polynomial, which leaves no bit for n+128, and NaNs are restored.
 //
-// Horner's steps overwrite their addend, so each loads its coefficient anew:
-// loads are idle here, and a copy would take a vector unit.
+// Horner's steps overwrite their addend, so each loads its coefficient anew: there are loads
+// to spare, and a copy would take a vector unit.
 
 // roundAndBias is 1.5·2^23 + 128.
 const roundAndBias = 0x4b400080
 
-// A domain is the numbers that an exp2 is for.
+// A domain is the set of arguments of an exp2.
 type domain int
 
 const (
@@ -34,7 +33,7 @@ const (
 
 func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
 
-// coefficients are the polynomial's, four times each, the constant term first.
+// coefficients are those of the polynomial, four times each, the constant term first.
 func (d domain) coefficients() []uint32 {
 	var words []uint32
 	for _, c := range spec.Exp2Coefficients {
@@ -46,7 +45,7 @@ func (d domain) coefficients() []uint32 {
 	return words
 }
 
-// round is what rounds x to n, in the low bits of the sum.
+// round is the number that rounds x to n, in the low bits of the sum.
 func (d domain) round() uint32 {
 	if d == notPositive {
 		return roundAndBias
@@ -54,7 +53,7 @@ func (d domain) round() uint32 {
 	return spec.RoundMagic
 }
 
-// An exp2Regs holds what exp2 needs throughout.
+// An exp2Regs holds the constants of exp2.
 type exp2Regs struct {
 	domain       domain
 	coefficients a64.GP
@@ -100,7 +99,7 @@ func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 	})
 }
 
-// horner emits the polynomial of r into p; t is scratch.
+// horner emits the polynomial of r into p. t is scratch.
 func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
 	for c := 5; c >= 0; c-- {
 		next := ps
@@ -121,8 +120,8 @@ func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
 	}
 }
 
-// finite emits m = 0 for -Inf: a lane that has seen no key must give weights 0,
-// and -Inf - -Inf would be NaN.
+// finite emits m = 0 for -Inf: a lane that has seen no key must get weights 0, and
+// -Inf - -Inf would be NaN.
 func (g *neon) finite(e exp2Regs, m a64.Vec) {
 	g.Scope(func() {
 		none := g.Vec()
