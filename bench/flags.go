@@ -9,25 +9,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/speed"
+	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/kernel"
 )
 
-// config is what the command line asks for.
+// A config is what the command line asks for.
 type config struct {
-	shapes      []*shape
-	shapesAsked bool
-	tiers       []string
-	tiersAsked  bool
-	threads     []int
-	time        time.Duration // of each measurement; 0: as the budget allows
-	count       int
+	speed.Plan
+	namedTiers  bool // by -tiers, not by default
 	benchfmt    bool
 	activations string
 	causal      bool
 	offset      int
-	reports     []bool // which of reports
+	suites      []bool // which of suite.All to run
 }
 
 const usage = `usage: go run ./bench [flags]
@@ -37,22 +35,24 @@ their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
 
 `
 
-// parse reads the command line. It writes the usage to w when it is asked for
-// it, and then returns flag.ErrHelp.
+// parse reads the command line. If that asks for help, parse writes the usage to w and
+// returns flag.ErrHelp.
 func parse(args []string, w io.Writer) (*config, error) {
-	c := &config{}
+	c := &config{suites: make([]bool, len(suite.All))}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	names := fs.String("shapes", "", "shapes to measure: "+strings.Join(shapeNames(), ",")+"; none only checks\n(default all; with -activations "+realShape+")")
-	tiers := fs.String("tiers", "", "tiers to measure: "+strings.Join(tierNames(), ",")+"\n(default all that run here, generic on small shapes only)")
-	threads := fs.String("threads", "", "numbers of threads to measure, all means GOMAXPROCS\n(default 1,all)")
-	fs.DurationVar(&c.time, "time", 0, "time of each measurement, like 0.2s\n(default at most "+maxTime.String()+", less where the whole would last long)")
-	fs.IntVar(&c.count, "count", 1, "repeat all measurements")
+	shapes := fs.String("shapes", "", "shapes to measure: "+strings.Join(problem.ShapeNames(), ",")+"; none: only check\n(default all; with -activations "+problem.Real+")")
+	tiers := fs.String("tiers", "", "tiers to measure: "+strings.Join(tierNames(), ",")+"\n(default all that run here, generic only on small shapes)")
+	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all)")
+	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
+	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements")
 	fs.BoolVar(&c.benchfmt, "benchfmt", false, "print only lines in Go's benchmark format, for benchstat\n(compare two CPUs with benchstat -col cpu or -ignore cpu)")
 	fs.StringVar(&c.activations, "activations", "", "safetensors `file` with q, k, v, out and perhaps lengths,\ninstead of the real input that comes with the command")
 	fs.BoolVar(&c.causal, "causal", false, "the activations in the file are causal")
 	fs.IntVar(&c.offset, "offset", 0, "with -causal: query i sees the keys up to offset+i")
-	addReports(fs, c)
+	for i, s := range suite.All {
+		fs.BoolVar(&c.suites[i], s.Name, false, s.Usage)
+	}
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(w, usage)
@@ -62,55 +62,48 @@ func parse(args []string, w io.Writer) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.resolve(fs, *names, *tiers, *threads)
+	return c, c.resolve(fs, *shapes, *tiers, *threads)
 }
 
-// resolve checks what was asked for and fills in the defaults.
-func (c *config) resolve(fs *flag.FlagSet, names, tiers, threads string) (err error) {
+// resolve checks the flags and fills in the defaults.
+func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err error) {
 	set := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	switch {
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	case set["time"] && c.time <= 0:
-		return fmt.Errorf("-time %v: want more than 0", c.time)
-	case c.count < 1:
-		return fmt.Errorf("-count %d: want 1 or more", c.count)
+	case set["time"] && c.Time <= 0:
+		return fmt.Errorf("-time %v: want more than 0", c.Time)
+	case c.Count < 1:
+		return fmt.Errorf("-count %d: want 1 or more", c.Count)
 	case set["activations"] && c.activations == "":
 		return errors.New("-activations: want a file")
 	case c.causal && c.activations == "":
-		return errors.New("-causal goes with -activations")
+		return errors.New("-causal needs -activations")
 	case set["offset"] && !c.causal:
-		return errors.New("-offset goes with -causal")
+		return errors.New("-offset needs -causal")
 	}
-	c.shapesAsked, c.tiersAsked = set["shapes"], set["tiers"]
 	if !set["shapes"] && c.activations != "" {
-		names = realShape
+		shapes = problem.Real
 	} else if !set["shapes"] {
-		names = strings.Join(shapeNames(), ",")
+		shapes = strings.Join(problem.ShapeNames(), ",")
 	}
-	if c.shapes, err = parseShapes(names); err != nil {
+	if c.Shapes, err = parseShapes(shapes); err != nil {
 		return err
 	}
-	if !set["tiers"] {
-		tiers = strings.Join(runnable(), ",")
+	c.namedTiers = set["tiers"]
+	if !c.namedTiers {
+		tiers = strings.Join(machine.Tiers(), ",")
 	}
-	if c.tiers, err = parseTiers(tiers); err != nil {
+	if c.Tiers, err = parseTiers(tiers); err != nil {
 		return err
 	}
+	c.Generic = c.namedTiers || set["shapes"] && len(c.Tiers) == 1
 	if !set["threads"] {
 		threads = "1,all"
 	}
-	c.threads, err = parseThreads(threads)
+	c.Threads, err = parseThreads(threads)
 	return err
-}
-
-func shapeNames() []string {
-	var names []string
-	for _, s := range shapes {
-		names = append(names, s.name)
-	}
-	return names
 }
 
 func tierNames() []string {
@@ -122,24 +115,24 @@ func tierNames() []string {
 }
 
 // parseShapes finds shapes by name, in the order of the list.
-func parseShapes(list string) ([]*shape, error) {
+func parseShapes(list string) ([]*problem.Shape, error) {
 	if list == "none" {
 		return nil, nil
 	}
-	var found []*shape
+	var found []*problem.Shape
 	for name := range strings.SplitSeq(list, ",") {
-		i := slices.IndexFunc(shapes, func(s shape) bool { return strings.EqualFold(s.name, name) })
+		i := slices.IndexFunc(problem.Shapes, func(s problem.Shape) bool { return strings.EqualFold(s.Name, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("-shapes: unknown shape %q, want some of %s, or none", name, strings.Join(shapeNames(), ","))
+			return nil, fmt.Errorf("-shapes: unknown shape %q, want some of %s, or none", name, strings.Join(problem.ShapeNames(), ","))
 		}
-		if !slices.Contains(found, &shapes[i]) {
-			found = append(found, &shapes[i])
+		if s := &problem.Shapes[i]; !slices.Contains(found, s) {
+			found = append(found, s)
 		}
 	}
 	return found, nil
 }
 
-// parseTiers finds tiers that run here.
+// parseTiers checks that the tiers of the list run here.
 func parseTiers(list string) ([]string, error) {
 	var found []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -148,7 +141,7 @@ func parseTiers(list string) ([]string, error) {
 			return nil, fmt.Errorf("-tiers: unknown tier %q, want some of %s", name, strings.Join(tierNames(), ","))
 		}
 		if t := kernel.Tiers()[i]; !t.Runs {
-			return nil, fmt.Errorf("-tiers: %s cannot run here: %s; want some of %s", name, t.Reason, strings.Join(runnable(), ","))
+			return nil, fmt.Errorf("-tiers: %s cannot run here: %s; want some of %s", name, t.Reason, strings.Join(machine.Tiers(), ","))
 		}
 		if !slices.Contains(found, name) {
 			found = append(found, name)
@@ -157,7 +150,7 @@ func parseTiers(list string) ([]string, error) {
 	return found, nil
 }
 
-// maxThreads keeps a slip of the finger from starting millions of goroutines.
+// maxThreads makes an error of a typing mistake that would start millions of goroutines.
 const maxThreads = 4096
 
 func parseThreads(list string) ([]int, error) {

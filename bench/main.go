@@ -1,6 +1,6 @@
-// Command bench shows what attn does on this CPU: it checks on real input that
-// every tier computes the same bits, prints their error against float64 beside
-// PyTorch's, and measures their speed as a share of the machine's FMA peak.
+// Command bench shows what attn does on this CPU: it checks on activations of trained
+// models that every tier computes the same bits, prints their error against float64 next
+// to PyTorch's, and measures their speed as a share of the machine's FMA peak.
 package main
 
 import (
@@ -12,7 +12,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
+
+	"github.com/attn-go/attn/bench/internal/check"
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/report"
+	"github.com/attn-go/attn/bench/internal/speed"
+	"github.com/attn-go/attn/bench/internal/suite"
 )
 
 func main() {
@@ -29,7 +35,7 @@ const (
 	exitUsage  = 2
 )
 
-// run is the command; it returns the exit code.
+// run runs the command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -43,6 +49,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	for _, f := range failures {
 		fmt.Fprintf(stderr, "bench: %s\n", f)
 	}
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "bench: %v\n", err)
 	}
@@ -52,125 +61,114 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// bench is one run of the command. With -benchfmt only lines in Go's benchmark
-// format reach out.
+// A bench is one run of the command. With -benchfmt it writes only lines in Go's benchmark
+// format to out.
 type bench struct {
 	*config
 	out, err io.Writer
 }
 
-// run does everything; failures are bits that differ.
+// run runs the suites that were asked for or, if there are none, checks all tiers and
+// measures their speed. A failure is a description of bits that differ.
 func (b *bench) run(ctx context.Context) (failures []string, err error) {
-	if any, err := runReports(ctx, b.config, b.out); any {
+	if any, err := b.runSuites(ctx); any {
 		return nil, err
 	}
-	groups, err := b.load()
+	activations, err := b.load()
 	if err != nil {
 		return nil, err
 	}
-	report := b.out
+	tables := b.out
 	if b.benchfmt {
-		report = io.Discard
+		tables = io.Discard
 	}
-	describeMachine(report)
-	checks, err := b.check(ctx, groups)
-	reportChecks(report, checks)
+	report.Machine(tables)
+	checks, err := b.check(ctx, activations)
+	report.Checks(tables, checks)
 	for _, c := range checks {
-		failures = append(failures, c.failures...)
+		failures = append(failures, c.Failures...)
 	}
-	if err != nil || ctx.Err() != nil {
-		return failures, errors.Join(err, interrupted(ctx))
-	}
-	if len(b.shapes) == 0 {
-		return failures, nil
+	if err != nil || ctx.Err() != nil || len(b.Shapes) == 0 {
+		return failures, err
 	}
 	if !b.benchfmt {
-		all, err := b.accuracy()
+		accuracy, err := check.MeasureAccuracy(b.Shapes, b.Tiers[0])
 		if err != nil {
 			return failures, err
 		}
-		reportAccuracy(report, all)
+		report.Accuracy(tables, accuracy)
 	}
-	differ, err := b.measure(ctx, groups, report)
+	differ, err := b.measure(ctx, activations, tables)
 	return append(failures, differ...), err
 }
 
-// load returns the real input.
-func (b *bench) load() ([]*group, error) {
-	if b.activations != "" {
-		return fileGroups(b.activations, b.causal, b.offset)
+// runSuites runs the suites that were asked for and says whether there were any.
+func (b *bench) runSuites(ctx context.Context) (any bool, err error) {
+	c := &suite.Config{Tiers: b.Tiers, Threads: b.Threads, Generic: b.namedTiers}
+	for i, s := range suite.All {
+		if !b.suites[i] {
+			continue
+		}
+		if !any {
+			report.Machine(b.out)
+		}
+		any = true
+		if err := s.Run(ctx, c, b.out); err != nil {
+			return true, err
+		}
 	}
-	return embeddedGroups()
+	return any, nil
 }
 
-// check compares all tiers on the real input.
-func (b *bench) check(ctx context.Context, groups []*group) ([]checked, error) {
-	p := newProgress(b.err, len(groups), b.benchfmt)
-	defer p.close()
-	var all []checked
-	for _, g := range groups {
+// load returns the activations to check.
+func (b *bench) load() ([]*problem.Problem, error) {
+	if b.activations != "" {
+		return problem.ReadFile(b.activations, b.causal, b.offset)
+	}
+	return problem.Activations()
+}
+
+// check compares all tiers on the activations.
+func (b *bench) check(ctx context.Context, activations []*problem.Problem) ([]check.Result, error) {
+	progress := newProgress(b.err, len(activations), b.benchfmt)
+	defer progress.close()
+	var all []check.Result
+	for _, p := range activations {
 		if ctx.Err() != nil {
 			break
 		}
-		p.begin("check " + g.name)
-		c, err := check(g)
+		progress.begin("check " + p.Name)
+		c, err := check.Bits(p)
 		if err != nil {
 			return all, err
 		}
 		all = append(all, c)
-		p.end(fmt.Sprintf("checked %s", g.name))
+		progress.end("checked " + p.Name)
 	}
 	return all, nil
 }
 
-// accuracy measures the errors of those chosen shapes that have an expected one.
-func (b *bench) accuracy() ([]accuracy, error) {
-	var all []accuracy
-	for _, s := range b.shapes {
-		if !slices.Contains(accuracyShapes, s.name) {
-			continue
-		}
-		a, err := measureAccuracy(s, b.tiers[0])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, a)
-	}
-	return all, nil
-}
-
-// measure times the cells.
-func (b *bench) measure(ctx context.Context, groups []*group, report io.Writer) (failures []string, err error) {
-	ps := newProbes()
+// measure times attention and prints the results.
+func (b *bench) measure(ctx context.Context, activations []*problem.Problem, tables io.Writer) (failures []string, err error) {
+	probes := machine.NewProbes()
 	if b.benchfmt {
-		writeBenchHeader(b.out)
+		report.BenchHeader(b.out)
 	} else {
-		reportPeaks(report, ps, runtime.GOMAXPROCS(0))
+		report.Peaks(tables, probes, runtime.GOMAXPROCS(0))
 	}
-	cells := b.cells(groups)
-	p := newProgress(b.err, len(cells)*b.count, b.benchfmt)
-	s := &sweep{
-		cells: cells, time: b.cellTime(len(cells)), count: b.count, groups: groups, probes: ps,
-		starts: func(c cell) { p.begin(c.String()) },
-		reports: func(r result) {
-			p.end(r.line())
-			if b.benchfmt {
-				p.clear()
-				fmt.Fprintln(b.out, benchLine(r))
-			}
-		},
+	sweep := speed.NewSweep(&b.Plan, activations, probes)
+	progress := newProgress(b.err, sweep.Len(), b.benchfmt)
+	sweep.Started = func(c speed.Cell) { progress.begin(c.String()) }
+	sweep.Measured = func(r speed.Result) {
+		progress.end(report.Line(r))
+		if b.benchfmt {
+			progress.clear()
+			fmt.Fprintln(b.out, report.BenchLine(r))
+		}
 	}
-	err = s.run(ctx)
-	p.close()
-	reportResults(report, s.results(), ps)
-	reportSkipped(report, b.skipped(groups))
-	return s.failures, errors.Join(err, interrupted(ctx))
-}
-
-// interrupted turns an interrupt into an error.
-func interrupted(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return nil
+	err = sweep.Run(ctx)
+	progress.close()
+	report.Speed(tables, sweep.Results(), probes)
+	report.Skipped(tables, b.Skipped(activations))
+	return sweep.Failures, err
 }

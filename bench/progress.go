@@ -10,14 +10,14 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows how far a run is: a bar on a terminal, plain lines elsewhere,
-// nothing where lines of another kind are wanted.
+// A progress shows how many steps of a run are done: by a bar on a terminal, and by lines
+// or not at all elsewhere.
 type progress struct {
 	bar   *progressbar.ProgressBar
 	lines io.Writer
 }
 
-// newProgress shows steps on w, quietly where there is no terminal if quiet.
+// newProgress shows steps on w. If quiet is set and w is no terminal, it shows nothing.
 func newProgress(w io.Writer, steps int, quiet bool) *progress {
 	if isTerminal(w) {
 		return &progress{bar: progressbar.NewOptions(steps,
@@ -40,14 +40,14 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// begin names the step that begins now.
+// begin names the next step.
 func (p *progress) begin(step string) {
 	if p.bar != nil {
 		p.bar.Describe(fmt.Sprintf("%-24s", step))
 	}
 }
 
-// end reports what came out of the step.
+// end reports the result of the step.
 func (p *progress) end(line string) {
 	if p.bar != nil {
 		p.bar.Add(1)
@@ -56,14 +56,14 @@ func (p *progress) end(line string) {
 	fmt.Fprintln(p.lines, line)
 }
 
-// clear makes room for a line of output.
+// clear removes the bar until the next step, to make room for a line of output.
 func (p *progress) clear() {
 	if p.bar != nil {
 		p.bar.Clear()
 	}
 }
 
-// close removes the bar, also of a run that was interrupted.
+// close removes the bar, even if not all steps are done.
 func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Finish()

@@ -64,12 +64,11 @@ func oracleError(c contracttest.Case, out *kernel.Tensor, q, k, v kernel.Tensor)
 // TestOptionsOracle bounds the error of calls with any options against float64, on
 // the default tier: the others have the same bits.
 //
-// A score that is added up from numbers of a certain size is off by a few units of 2^-24
-// of that size, which is what its weight is off relatively, and so is the
-// sum of the weights. Exponentials, sums and quotients add a few units. Dropout
-// scales all of it. A weight is at most 1 and a value at most 2 (in size), so that
-// twice as many units are allowed for weights and four times as many for out and LSE; the
-// largest seen are 0.7, 1.8 and 2.8.
+// The unit of the error is 2^-24 times the size of the numbers that a score is the sum of.
+// A score is off by a few units, its weight by as many relatively, and so is the sum of
+// the weights. Exponentials, sums and quotients add a few. Dropout scales all of it. A
+// weight is at most 1 and a value at most 2 in magnitude, so 2 units are allowed for
+// weights, and 4 for out and LSE. The largest seen are 0.5, 1.4 and 2.4.
 func TestOptionsOracle(t *testing.T) {
 	var worst struct{ out, weights, lse float64 }
 	eachOptionCase(func(n int, c *optionCase) {

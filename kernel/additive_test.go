@@ -11,7 +11,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// additiveContract computes additive scores as the contract defines them, in a hook.
+// additiveContract computes additive scores as the contract defines them, in an
+// Options.Score.
 func additiveContract(q, k *kernel.Tensor, weights []float32, scale float32) func(*kernel.ScoreTile) {
 	wideQ, wideK := contracttest.Widened(*q), contracttest.Widened(*k)
 	if scale == 0 {

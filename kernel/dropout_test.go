@@ -16,6 +16,7 @@ func dropCase() (c contracttest.Case, q, k, v kernel.Tensor) {
 	return c, q, k, v
 }
 
+// TestDropoutOfNothing: a seed without a rate changes nothing.
 func TestDropoutOfNothing(t *testing.T) {
 	_, q, k, v := dropCase()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {

@@ -41,3 +41,18 @@ func (x F16) Float32() float32 { return fallback.F16(uint16(x)) }
 
 // Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x BF16) Float32() float32 { return fallback.BF16(uint16(x)) }
+
+// viewOf returns the view of data by its type.
+func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {
+	switch data := any(data).(type) {
+	case []float32:
+		return view.Floats(data, shape, strides)
+	case []F16:
+		return view.Other(view.Float16, data, shape, strides)
+	case []BF16:
+		return view.Other(view.BFloat16, data, shape, strides)
+	case []int8:
+		return view.Other(view.Int8, data, shape, strides)
+	}
+	panic("attn: unknown element type") // Element allows no other
+}

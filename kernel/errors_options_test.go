@@ -184,7 +184,7 @@ func TestOptionErrors(t *testing.T) {
 			for _, s := range outputs {
 				before = append(before, slices.Clone(s))
 			}
-			checkArgumentError(t, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
 			for x, s := range outputs {
 				if !slices.Equal(s, before[x]) {
 					t.Errorf("output %d was overwritten", x)

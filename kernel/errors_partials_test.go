@@ -45,14 +45,14 @@ func TestPartialErrors(t *testing.T) {
 		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		checkArgumentError(t, f(nil, q, k, v, kernel.Options{}), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.Options{}), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), kernel.NewPartials(1, 2, 4, 3, 5)
 				c.o = kernel.Options{}
 				test.spoil(dst, c)
 				before := slices.Concat(dst.Max, dst.Sum, dst.Out)
-				checkArgumentError(t, f(dst, c.q, c.k, c.v, c.o), test.arg, test.want)
+				contracttest.CheckArgument(t, test.name, f(dst, c.q, c.k, c.v, c.o), test.arg, test.want)
 				if !slices.Equal(before, slices.Concat(dst.Max, dst.Sum, dst.Out)) {
 					t.Error("dst was overwritten")
 				}
@@ -120,7 +120,7 @@ func TestMergeErrors(t *testing.T) {
 			m := newBadMerge()
 			test.spoil(m)
 			before := slices.Concat(contracttest.Floats(m.out), contracttest.Floats(m.o.LSE))
-			checkArgumentError(t, kernel.MergePartials(m.out, m.parts, m.o), test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, kernel.MergePartials(m.out, m.parts, m.o), test.arg, test.want)
 			if !slices.Equal(before, slices.Concat(contracttest.Floats(m.out), contracttest.Floats(m.o.LSE))) {
 				t.Error("an output was overwritten")
 			}

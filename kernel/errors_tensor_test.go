@@ -92,7 +92,7 @@ func TestTypeErrors(t *testing.T) {
 			test.call(&out, &q, &k, &v, &o)
 			before := contracttest.AllBits(&out)
 			err := kernel.Attention(out, q, k, v, o)
-			checkArgumentError(t, err, test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			if !slices.Equal(contracttest.AllBits(&out), before) {
 				t.Error("out was overwritten")
 			}
@@ -171,7 +171,7 @@ func TestPageErrors(t *testing.T) {
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o, &at)
 			err := kernel.Attention(out, q, k, v, o)
-			checkArgumentError(t, err, test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i, x := range contracttest.Floats(out) {
 				if x != contracttest.Canary && x != 0 {
 					t.Fatalf("out[%d] was overwritten", i)
@@ -244,7 +244,7 @@ func TestRaggedErrors(t *testing.T) {
 			var o kernel.Options
 			x.call(&out, &q, &k, &v, &o)
 			err := kernel.Attention(out, q, k, v, o)
-			checkArgumentError(t, err, x.arg, x.want)
+			contracttest.CheckArgument(t, x.name, err, x.arg, x.want)
 			for i, x := range memory {
 				if x != contracttest.Canary {
 					t.Fatalf("out[%d] was overwritten", i)
@@ -252,5 +252,5 @@ func TestRaggedErrors(t *testing.T) {
 			}
 		})
 	}
-	checkArgumentError(t, kernel.MergePartials(kernel.Ragged(data, starts(0, 3, 6), 4, 5), nil, kernel.MergeOptions{}), "out", "ragged")
+	contracttest.CheckArgument(t, "MergePartials", kernel.MergePartials(kernel.Ragged(data, starts(0, 3, 6), 4, 5), nil, kernel.MergeOptions{}), "out", "ragged")
 }

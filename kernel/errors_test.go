@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,18 +36,6 @@ func setStride(t *kernel.Tensor, i, n int) {
 	strides := t.Strides()
 	strides[i] = n
 	*t = kernel.Strided(contracttest.Floats(*t), t.Shape(), strides)
-}
-
-// checkArgumentError fails unless err is an ArgumentError about arg that says want.
-func checkArgumentError(t *testing.T, err error, arg, want string) {
-	t.Helper()
-	var e *kernel.ArgumentError
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an ArgumentError about %s", err, arg)
-	}
-	if e.Arg != arg || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %q, want one about %s that says %q", err, arg, want)
-	}
 }
 
 // TestArgumentErrors: every argument that does not fit is reported as what it is, and out
@@ -111,7 +100,7 @@ func TestArgumentErrors(t *testing.T) {
 			test.call(&out, &q, &k, &v, &o)
 			before := append([]float32(nil), contracttest.Floats(out)...)
 			err := kernel.Attention(out, q, k, v, o)
-			checkArgumentError(t, err, test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i := range before {
 				if before[i] != contracttest.Floats(out)[i] {
 					t.Fatalf("out[%d] was overwritten", i)
@@ -210,8 +199,8 @@ func TestDefaultTierErrors(t *testing.T) {
 	}
 }
 
-// TestDefaultTier: calls use the tier that Tiers calls the default, and the variable is
-// read once.
+// TestDefaultTier: the default is the best tier that runs, or what ATTN_TIER says, and the
+// variable is read once.
 func TestDefaultTier(t *testing.T) {
 	defaultTier := func() (names []string) {
 		for _, info := range kernel.Tiers() {
@@ -221,9 +210,15 @@ func TestDefaultTier(t *testing.T) {
 		}
 		return names
 	}
+	want := os.Getenv("ATTN_TIER")
+	for _, info := range kernel.Tiers() {
+		if want == "" && info.Runs {
+			want = info.Name // the best one
+		}
+	}
 	before := defaultTier()
-	if len(before) != 1 {
-		t.Fatalf("the defaults are %v, want one", before)
+	if len(before) != 1 || before[0] != want {
+		t.Fatalf("the defaults are %v, want %s", before, want)
 	}
 	t.Setenv("ATTN_TIER", "changed later")
 	out, q, k, v := good()
@@ -232,6 +227,33 @@ func TestDefaultTier(t *testing.T) {
 	}
 	if after := defaultTier(); !slices.Equal(before, after) {
 		t.Errorf("the default was %v, and then %v", before, after)
+	}
+}
+
+// TestCallsUseDefaultTier: a call that names no tier runs on the default one.
+func TestCallsUseDefaultTier(t *testing.T) {
+	calls := 0
+	counting := contracttest.Tier(t, "generic")
+	tile := &counting.Tiles[0]
+	gemm := tile.GemmMax
+	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+		calls++
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, max)
+	}
+	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return &counting, nil }
+	out, q, k, v := good()
+	for _, x := range []struct {
+		tier string
+		used bool
+	}{{"", true}, {"generic", false}} {
+		calls = 0
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if used := calls > 0; used != x.used {
+			t.Errorf("Options.Tier %q: the default tier was used: %v", x.tier, used)
+		}
 	}
 }
 

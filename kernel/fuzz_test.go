@@ -1,5 +1,3 @@
-//go:build moving
-
 package kernel_test
 
 import (
@@ -57,8 +55,8 @@ func FuzzAttention(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv int, lay byte, levels []byte,
 		scale, softcap, rate float32, queryStart, keyStart, threads int) {
 		c := fuzzCall{
-			contracttest.Case: contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
-			levels:            levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
+			Case:   contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
+			levels: levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
 		}
 		switch {
 		case c.tooLarge():
@@ -93,11 +91,11 @@ func (c *fuzzCall) validNumbers() bool {
 
 // optionCase takes the levels that were drawn, 0 where there are too few.
 func (c *fuzzCall) optionCase() *optionCase {
-	o := &optionCase{contracttest.Case: c.contracttest.Case, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	o := &optionCase{Case: c.Case, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	for x := range min(len(factors), len(c.levels)) {
 		o.levels[x] = int(c.levels[x]) % factors[x].levels
 	}
-	o.types = optionTypes[o.level("types")]
+	o.Types = optionTypes[o.level("types")]
 	return o
 }
 

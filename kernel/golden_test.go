@@ -238,7 +238,7 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 	return contracttest.Hash(&out, &o.LSE, &o.Weights, &o.Scores)
 }
 
-// goldenPartials returns the hash of the partials of a call, and of what Merge makes of
+// goldenPartials returns the hash of the partials of a call, and of what MergePartials makes of
 // them.
 func goldenPartials(t *testing.T, tier string, threads int) string {
 	c := goldenOptionCase()

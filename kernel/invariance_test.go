@@ -10,9 +10,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// TestThreads: the number of threads changes no bit of a call that is worth many of them
+// TestManyThreads: the number of threads changes no bit of a call that is worth many of them
 // on every tier. A parallel-for shows that it is split for as many as asked for.
-func TestThreads(t *testing.T) {
+func TestManyThreads(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 150, Lk: 1100, D: 32, Dv: 32, Mask: contracttest.Causal(950)}
 	q, k, v := c.Inputs()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {

@@ -209,3 +209,31 @@ func TestCausalOffsets(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskPositions: masks that are stated in positions follow the positions of queries and
+// keys, which differ from batch row to batch row.
+func TestMaskPositions(t *testing.T) {
+	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 70, D: 8, Dv: 8, Layout: contracttest.TokenMajor, Seed: 3}
+	q, k, v := c.Inputs()
+	for name, mask := range map[string]contracttest.Mask{
+		"causal":   contracttest.Causal(3),
+		"window":   contracttest.Window(20, 5),
+		"prefix":   contracttest.PrefixLM([]int{40}),
+		"prefixes": contracttest.PrefixLM([]int{640, 20}),
+	} {
+		for _, starts := range [][2][]int{
+			{nil, nil}, {{40}, nil}, {nil, {30}}, {{600}, {600}}, {{-10}, {0}}, {{630, 10}, {600, 5}}, {{10, 620}, {35, 600}},
+		} {
+			c.Mask = mask
+			o := kernel.Options{QueryStart: starts[0], KeyStart: starts[1]}
+			model, want := c.Model(q, k, v, &o), c.Output(c.Dv)
+			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, model.Row(b, h, i).Out) })
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o := o
+				o.Tier = tier
+				got := c.Run(t, q, k, v, o)
+				contracttest.Same(t, fmt.Sprintf("%s, starts %v", name, starts), &got, &want)
+			})
+		}
+	}
+}

@@ -25,7 +25,7 @@ var factors = []struct {
 	levels int
 }{
 	{"shape", 6}, {"types", 5}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
-	{"dropout", 3}, {"positions", 4}, {"hook", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
+	{"dropout", 3}, {"positions", 4}, {"score", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
 	{"ragged", 4},
 }
 
@@ -99,7 +99,7 @@ func (c *optionCase) options() kernel.Options {
 			o.QueryStart = append(o.QueryStart, o.KeyStart[b]+c.r.IntN(max(c.Lk, 1))-c.Lq)
 		}
 	}
-	if c.level("hook") == 1 {
+	if c.level("score") == 1 {
 		o.Score = tiltScores
 	}
 	o.Threads = 1 + 2*c.level("threads")

@@ -26,7 +26,7 @@ func partialCases() []*optionCase {
 		{"shape": 2, "spans": 4, "poison": 1},
 		{"shape": 2, "spans": 2, "positions": 1, "poison": 2},
 		{"shape": 4, "spans": 7, "threads": 1},
-		{"shape": 4, "dropout": 2, "positions": 1, "hook": 1, "poison": 1},
+		{"shape": 4, "dropout": 2, "positions": 1, "score": 1, "poison": 1},
 	} {
 		set["types"] = n % len(optionTypes)
 		cs = append(cs, newOptionCase(uint64(300+n), level(set)))

@@ -54,17 +54,7 @@ func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor
 // data[0]. A stride of 0 broadcasts an input along its dimension. The elements of an
 // output must not overlap.
 func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
-	switch data := any(data).(type) {
-	case []float32:
-		return Tensor(view.Floats(data, shape, strides))
-	case []F16:
-		return Tensor(view.Other(view.Float16, data, shape, strides))
-	case []BF16:
-		return Tensor(view.Other(view.BFloat16, data, shape, strides))
-	case []int8:
-		return Tensor(view.Other(view.Int8, data, shape, strides))
-	}
-	panic("attn: unknown element type") // Element allows no other
+	return Tensor(viewOf(data, shape, strides))
 }
 
 // Scaled returns the view of int8 elements with scales: element (b, h, l, d) is the

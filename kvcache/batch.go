@@ -45,6 +45,8 @@ func (b *Batch) Set(sequences ...*Sequence) error {
 		}
 	}
 	n := len(sequences)
+	clear(b.sequences) // sequences and pages that are gone can be freed
+	clear(b.table.Pages)
 	b.sequences = append(b.sequences[:0], sequences...)
 	b.table.Pages, b.table.Lengths = resized(b.table.Pages, n), resized(b.table.Lengths, n)
 	b.keyStart, b.queryStart, b.counts = resized(b.keyStart, n), resized(b.queryStart, n), resized(b.counts, n)

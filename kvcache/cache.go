@@ -70,6 +70,7 @@ func New(c Config) (*Cache, error) {
 //
 // No two elements may share memory, with one exception: the values of a layer may be a
 // part of its keys, as in multi-head latent attention. Then only the keys are stored.
+// NewOver checks this within each tensor, not between tensors.
 //
 // The cache reads and writes only rows of pages that belong to a sequence.
 //

@@ -65,7 +65,10 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 	if f := b.checkRows("k", k, keys); f != nil {
 		return f
 	}
-	if !v.IsSet() && values.Memory().Overlaps(keys.Memory()) {
+	switch {
+	case v.IsSet() && values.IsPartOf(keys):
+		return &check.Failure{Arg: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
+	case !v.IsSet() && values.Memory().Overlaps(keys.Memory()):
 		return nil
 	}
 	return b.checkRows("v", v, values)

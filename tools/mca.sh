@@ -1,40 +1,42 @@
 #!/usr/bin/env bash
-# mca.sh predicts the throughput of the hottest loops in package asm with
-# llvm-mca, and prints FMAs per cycle against the most that the same model
-# allows: the rate of the peak probe, which is nothing but independent FMAs. For
-# softmax the limit is the loop's own: the cycles that its busiest unit needs.
+# mca.sh predicts the throughput of the hottest loops in package asm with llvm-mca.
+# It prints FMAs per cycle as a share of a limit, which llvm-mca predicts as well. For
+# GEMM the limit is the rate of the peak probe, a loop of independent FMAs. For softmax
+# it is the rate at which the busiest execution unit of the same loop is never idle.
 #
-# It is a prediction by models of processors, which know nothing of caches,
-# branch prediction and the end of a loop, and is no measurement.
+# These are predictions by models of processors, not measurements. The models ignore
+# caches, branch prediction, and the start and end of a loop.
 #
-#   mca.sh                    the report
-#   mca.sh show FUNCTION      the loops of a function, as mca gets them
+#   mca.sh                    prints the report
+#   mca.sh show FUNCTION      prints the loops of a function as llvm-mca sees them
 #
-# Needs llvm-mca and llvm-objdump, LLVM_VERSION of them (19).
+# Needs llvm-mca and llvm-objdump of version LLVM_VERSION (default 19).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=${LLVM_VERSION:-19}
 mca=llvm-mca-$version objdump=llvm-objdump-$version
 for tool in "$mca" "$objdump"; do
-	command -v "$tool" >/dev/null || { echo "NOT RUN: the mca report, as $tool is missing (apt-get install llvm-$version)"; exit 0; }
+	command -v "$tool" >/dev/null || { echo "NOT RUN: the mca report, because $tool is missing (apt-get install llvm-$version)"; exit 0; }
 done
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# binary ARCH: the bench command, which links all of package asm.
+# binary ARCH: builds $work/ARCH, the bench command. It links all of package asm.
 binary() {
 	[ -e "$work/$1" ] || GOOS=linux GOARCH=$1 CGO_ENABLED=0 go build -o "$work/$1" ./bench
 }
 
-# loops ARCH FUNCTION: writes its innermost loops that have the most FMAs, in
-# order, to $work/FUNCTION.1, .2, ..., and the number of FMAs in each to .fmas.
-# Tiles of full height come first, with one such loop, or on arm64 two; what has
-# as many FMAs later is a lower tile.
+# loops ARCH FUNCTION: writes the function's hottest loops to $work/FUNCTION.1, .2, ...,
+# and the number of FMAs in each to $work/FUNCTION.fmas.
 #
-# A jump backwards to an earlier instruction of the function ends a loop, which
-# is innermost if no other loop lies in it.
+# The hottest loops are the innermost ones with the most FMAs: the first one, or on
+# arm64 the first two. They compute blocks of full height. Later loops with as many FMAs
+# compute the lower blocks that remain.
+#
+# A loop ends with a jump to an earlier instruction of the function. It is innermost if
+# it contains no other loop.
 loops() {
 	[ ! -e "$work/$2.fmas" ] || return 0
 	binary "$1"
@@ -54,7 +56,8 @@ loops() {
 			for (i = 1; i <= n; i++) {
 				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+)/ || !match(text[i], /0x[0-9a-f]+/)) continue
 				start = at[substr(text[i], RSTART + 2, RLENGTH - 2)]
-				# An earlier jump that ended a loop at or after start lies in this one.
+				# last is where the previous loop starts. If this one starts before it, it
+				# contains the previous loop.
 				if (!start || start > i || last >= start) continue
 				last = start
 				first[++count] = start
@@ -75,41 +78,43 @@ loops() {
 			}
 			print most + 0
 		}' >"$work/$2.fmas"
+	[ "$(<"$work/$2.fmas")" != 0 ] || { echo "mca.sh: found no loop with FMAs in asm.$2 ($1)" >&2; exit 1; }
 }
 
-# cycles TRIPLE CPU FILE: cycles of a turn, and those that its busiest unit needs:
-# the block throughput of mca or, as that does not see instructions that may go to
-# some of ARM's vector units, what these units have to do on average.
+# cycles TRIPLE CPU FILE: prints the cycles of one iteration, and the cycles that the
+# busiest execution unit needs for it. The latter is mca's block throughput. That misses
+# the instructions that can run on several of ARM's vector units, so it is the average
+# load of these units if that is higher.
 cycles() {
 	$mca -mtriple="$1" -mcpu="$2" -iterations=1000 "$3" 2>&1 | awk '
 		/error/ { print > "/dev/stderr" }
 		/^Iterations:/ { n = $2 }
-		/^Total Cycles:/ { turn = $3 / n }
+		/^Total Cycles:/ { iteration = $3 / n }
 		/^Block RThroughput:/ { own = $3 }
 		/^\[[0-9.]+\] +- .*UnitV[0-9]$/ { vector[$1] }
 		/^Resource pressure per iteration:/ { getline; columns = split($0, column); getline; split($0, pressure) }
 		END {
 			for (c = 1; c <= columns; c++) if (column[c] in vector) { sum += pressure[c]; units++ }
 			if (units && sum / units > own) own = sum / units
-			print turn, own
+			print iteration, own
 		}'
 }
 
-# row ARCH TRIPLE CPU FUNCTION LIMIT: a line for every hot loop of a function.
+# row ARCH TRIPLE CPU FUNCTION LIMIT: prints a line for each hot loop of a function.
 row() {
-	local arch=$1 triple=$2 cpu=$3 name=$4 limit=$5 fmas file turn own
+	local arch=$1 triple=$2 cpu=$3 name=$4 limit=$5 fmas file iteration own
 	loops "$arch" "$name"
 	fmas=$(<"$work/$name.fmas")
 	for file in "$work/$name".[0-9]*; do
-		read -r turn own < <(cycles "$triple" "$cpu" "$file")
-		awk -v cpu="$cpu" -v name="$name" -v kind="$(kind "$file")" -v fmas="$fmas" -v turn="$turn" -v own="$own" -v limit="$limit" 'BEGIN {
-			rate = fmas / turn
+		read -r iteration own < <(cycles "$triple" "$cpu" "$file")
+		awk -v cpu="$cpu" -v name="$name" -v kind="$(kind "$file")" -v fmas="$fmas" -v iteration="$iteration" -v own="$own" -v limit="$limit" 'BEGIN {
+			rate = fmas / iteration
 			if (name ~ /Softmax/) limit = fmas / own
-			printf "%-15s %-17s %-8s %5d %8.2f %9.2f %7.2f %5.0f%%\n", cpu, name, kind, fmas, turn, rate, limit, 100 * rate / limit }'
+			printf "%-15s %-17s %-8s %5d %8.2f %9.2f %7.2f %5.0f%%\n", cpu, name, kind, fmas, iteration, rate, limit, 100 * rate / limit }'
 	done
 }
 
-# kind FILE: how a NEON tile reads A.
+# kind FILE: prints how a NEON GEMM reads its left matrix, by rows or by columns.
 kind() {
 	case $(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
 	*:0) echo - ;;
@@ -118,16 +123,17 @@ kind() {
 	esac
 }
 
-# tier NAME ARCH TRIPLE VECTORS CPU...: the rows of a tier.
+# tier NAME ARCH TRIPLE VECTORS CPU...: prints the rows of a tier, whose GEMM kernels
+# compute blocks of one to VECTORS vectors.
 tier() {
-	local name=$1 arch=$2 triple=$3 vectors=$4 cpu limit turn own v
+	local name=$1 arch=$2 triple=$3 vectors=$4 cpu limit iteration own v
 	shift 4
 	for cpu in "$@"; do
 		loops "$arch" "Peak$name"
-		read -r turn own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
-		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v t="$turn" 'BEGIN { print f / t }')
+		read -r iteration own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
+		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v c="$iteration" 'BEGIN { print f / c }')
 		for ((v = 1; v <= vectors; v++)); do
-			row "$arch" "$triple" "$cpu" "TileMax$v$name" "$limit"
+			row "$arch" "$triple" "$cpu" "GemmMax$v$name" "$limit"
 		done
 		row "$arch" "$triple" "$cpu" "Softmax$name" "$limit"
 	done
@@ -141,7 +147,7 @@ if [ "${1:-}" = show ]; then
 	exit
 fi
 
-echo "A prediction of llvm-mca $version, not a measurement: innermost loops, all data in L1."
+echo "Predicted by llvm-mca $version, not measured: innermost loops, with all data in L1."
 printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles FMA/cycle limit '%'
 tier AVX2 amd64 x86_64 3 haswell skylake-avx512 sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4

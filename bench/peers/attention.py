@@ -9,7 +9,7 @@ import statistics, sys, time
 
 import numpy as np
 
-SHAPES = [  # of bench/shapes.go: name, query heads, key heads, Lq, Lk, D, causal
+SHAPES = [  # of bench/internal/problem/shape.go: name, query heads, key heads, Lq, Lk, D, causal
     ("A", 8, 8, 1024, 1024, 64, False),
     ("B", 4, 4, 2048, 2048, 128, True),
     ("C", 32, 8, 1, 4096, 128, False),

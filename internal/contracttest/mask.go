@@ -121,6 +121,9 @@ func (p *part) mask() kernel.Mask {
 	panic("unknown mask")
 }
 
+// IsSet tells whether the mask may hide a key.
+func (m Mask) IsSet() bool { return len(m.parts) > 0 }
+
 // CountsKeys tells whether the mask counts the keys of a call instead of naming their
 // positions, so that it means something else for a part of the keys.
 func (m Mask) CountsKeys() bool {

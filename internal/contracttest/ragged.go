@@ -30,33 +30,33 @@ func Packed(t kernel.Tensor, lengths []int, start int) (to kernel.Tensor, starts
 	v, shape := View(&t), t.Shape()
 	h, rows, d := shape[1], starts[len(lengths)], shape[3]
 	to = As(kernel.BLHD(testutil.Filled(rows*h*d, Canary), 1, rows, h, d), t.DType())
-	var scales kernel.Tensor
 	if s := v.Scales(); s != nil {
-		scales = kernel.BLHD(testutil.Filled(rows*h*s.Dim(3), testutil.NaN), 1, rows, h, s.Dim(3))
+		scales := kernel.BLHD(testutil.Filled(rows*h*s.Dim(3), testutil.NaN), 1, rows, h, s.Dim(3))
 		to = to.Scaled(&scales)
 	}
 	for b, n := range lengths {
 		for h := range h {
 			for l := range n {
-				copyRow(View(&to), v, h, starts[b]+l, b, l)
-				if s := v.Scales(); s != nil {
-					copyRow(View(&scales), s, h, starts[b]+l, b, l)
-				}
+				CopyRow(&to, 0, h, starts[b]+l, &t, b, h, l)
 			}
 		}
 	}
 	return to, starts
 }
 
-// copyRow copies row (b, h, l) of a tensor to row (0, h, row) of one of the same type.
-func copyRow(to, from *view.Tensor, h, row, b, l int) {
-	d, at, src := to.Dim(3), to.At(0, h, row), from.At(b, h, l)
-	switch to.DType() {
+// CopyRow copies row (fromB, fromH, fromL) of a tensor, with its scales, to row (b, h, l)
+// of one of the same type. Both are neither paged nor ragged.
+func CopyRow(to *kernel.Tensor, b, h, l int, from *kernel.Tensor, fromB, fromH, fromL int) {
+	v, w := View(to), View(from)
+	d, at, src := v.Dim(3), v.At(b, h, l), w.At(fromB, fromH, fromL)
+	switch v.DType() {
 	case view.Float32:
-		copy(to.F32()[at:at+d], from.F32()[src:])
+		copy(v.F32()[at:at+d], w.F32()[src:])
 	case view.Int8:
-		copy(to.I8()[at:at+d], from.I8()[src:])
+		copy(v.I8()[at:at+d], w.I8()[src:])
+		scales, fromScales := kernel.Tensor(*v.Scales()), kernel.Tensor(*w.Scales())
+		CopyRow(&scales, b, h, l, &fromScales, fromB, fromH, fromL)
 	default:
-		copy(to.U16()[at:at+d], from.U16()[src:])
+		copy(v.U16()[at:at+d], w.U16()[src:])
 	}
 }

@@ -43,7 +43,7 @@ func Row(t *kernel.Tensor, b, h, l int) []float32 {
 		case view.BFloat16:
 			row[e] = kernel.BF16(v.U16()[at+e]).Float32()
 		case view.Int8:
-			scales, _ := v.RowScales(b, h, l)
+			scales, _ := v.RowScales(b, h, l, 1)
 			row[e] = float32(v.I8()[at+e]) * scales[e*v.Scales().Dim(3)/len(row)]
 		}
 	}

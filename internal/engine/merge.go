@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -118,7 +119,7 @@ func (s *mergeScratch) row(m *Merge, r int) {
 	}
 	row := s.o[:dv]
 	s.normalise(row)
-	store(m.tier, &m.Out, m.Out.Index(b, h, i), row)
+	rows.Store(m.tier, &m.Out, m.Out.Index(b, h, i), row)
 	if m.LSE.IsSet() {
 		value := lse(s.max, s.sum)
 		if row[0] != row[0] {

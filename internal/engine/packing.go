@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -12,19 +13,19 @@ func (t *tile) pack() {
 	j, q := t.job, &t.job.Q
 	d := j.d()
 	off := t.offsets(q)
-	rows := q.F32()
+	data := q.F32()
 	if q.DType() != view.Float32 {
-		rows = t.scratch.rows
+		data = t.scratch.rows
 		for lane, at := range off[:t.n] {
-			widenHalves(j.tier, rows[lane*d:], q, at, 1, d)
+			rows.WidenRow(j.tier, data[lane*d:], q, at, d)
 		}
 		off = t.rowOffsets(d)
 	}
 	if j.additive != nil {
-		t.packRows(rows, off)
+		t.packRows(data, off)
 		return
 	}
-	t.kern.Pack(t.q, len(off), rows, off, t.n, d, j.scale)
+	t.kern.Pack(t.q, len(off), data, off, t.n, d, j.scale)
 }
 
 // unpack writes the tile's rows to Out and returns the set of those that hold a NaN.
@@ -33,10 +34,10 @@ func (t *tile) unpack() (nan uint64) {
 	if out.DType() == view.Float32 {
 		return t.unpackTo(out.F32(), t.offsets(out), t.sum)
 	}
-	rows := t.scratch.rows
-	nan = t.unpackTo(rows, t.rowOffsets(dv), t.sum)
+	data := t.scratch.rows
+	nan = t.unpackTo(data, t.rowOffsets(dv), t.sum)
 	for lane, at := range t.offsets(out)[:t.n] {
-		store(t.job.tier, out, at, rows[lane*dv:(lane+1)*dv])
+		rows.Store(t.job.tier, out, at, data[lane*dv:(lane+1)*dv])
 	}
 	return nan
 }

@@ -5,10 +5,11 @@ import (
 
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scoreMod changes scores of the block at hand in place, between the product and
+// A scoreMod changes scores of the current block in place, between the product and
 // the softmax, and raises top to their maximum.
 //
 // To add a score modification: a field of Call, a scoreMod here, its place in
@@ -109,7 +110,7 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 	for lane, at := range off {
 		if at != last {
 			last, to = at, to+modKeys
-			widenHalves(t.job.tier, biases[to:], &t.job.Bias, at, 1, n)
+			rows.WidenRow(t.job.tier, biases[to:], &t.job.Bias, at, n)
 		}
 		off[lane] = to
 	}

@@ -35,7 +35,8 @@ import (
 var packages = []testedPackage{
 	{"fallback", []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestMergeStats", "TestGemm"}, nil},
 	{"internal/ukernel", []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"}, nil},
-	{"kernel", []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestTierVariable"}, nil},
+	{"kernel", []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"}, nil},
+	{"internal/engine", []string{"TestPrefetchHints", "TestWideRowsAreKept"}, nil},
 	{"internal/parallel", []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"}, nil},
 	{"linear", []string{"TestApply", "TestGuard", "TestWidening", "TestProject", "TestThreadsShareTheWork"}, nil},
 	{"rope", []string{"TestGolden", "TestCosSin", "TestApply", "TestAngleTimes"}, nil},
@@ -48,7 +49,7 @@ var packages = []testedPackage{
 
 // native matches tests of what no architecture changes: allocations, how work is shared
 // out, and what other tests cover with less work.
-const native = "Alloc|Run$|LateTask|Concurrent|Types$|TypesNaN|Split|ManyThreads|Partials|Pages$|ChunkedPrefill|Oracle|Mutants|" +
+const native = "Alloc|TestParallelFor$|LateTask|Concurrent|Types$|TypesNaN|Split|ManyThreads|Partials|Pages$|ChunkedPrefill|Oracle|Mutants|" +
 	"CausalIsLengths|BandedMask|ApplyLarge|NonFinite|LookAhead|TestCache"
 
 type testedPackage struct {

@@ -1,0 +1,67 @@
+// Package check compares the results of attention: their bits between the tiers, and
+// their values with float64.
+package check
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Reference is the tier that the others are compared with.
+const Reference = machine.Generic
+
+// A Result says what was found when a problem was checked.
+type Result struct {
+	Problem  *problem.Problem
+	Tiers    []string // that were compared
+	Threads  []int
+	SHA256   string // of the reference's result
+	Error    Error  // of the reference's result, against float64
+	PyTorch  Error  // of PyTorch's result, against float64
+	Failures []string
+}
+
+// threads are the thread counts to check: one, and GOMAXPROCS or at least two.
+func threads() []int { return []int{1, max(2, runtime.GOMAXPROCS(0))} }
+
+// Bits computes a problem on every tier that runs here, on one and on several threads, and
+// compares the bits with those of the reference on one thread.
+func Bits(p *problem.Problem) (Result, error) {
+	r := Result{Problem: p, Tiers: machine.Tiers(), Threads: threads()}
+	want := p.NewOut()
+	if err := p.Attend(&want, Reference, 1); err != nil {
+		return r, fmt.Errorf("%s: %s: %w", p.Name, Reference, err)
+	}
+	for _, tier := range r.Tiers {
+		for _, n := range r.Threads {
+			got := p.NewOut()
+			fillNaN(got.Data)
+			if err := p.Attend(&got, tier, n); err != nil {
+				return r, fmt.Errorf("%s: %s: %w", p.Name, tier, err)
+			}
+			if diff := problem.Difference(&want, &got); diff != "" {
+				r.Failures = append(r.Failures, fmt.Sprintf("%s: %s threads=%d differs from %s %s", p.Name, tier, n, Reference, diff))
+			}
+		}
+	}
+	r.SHA256 = want.SHA256()
+	if p.SHA256 != "" && r.SHA256 != p.SHA256 {
+		r.Failures = append(r.Failures, fmt.Sprintf("%s: %s gives sha256 %s, contract %d gives %s", p.Name, Reference, r.SHA256, kernel.Contract, p.SHA256))
+	}
+	truth := exact(p)
+	r.Error, r.PyTorch = errorOf(want.Data, truth), errorOf(p.PyTorch.Data, truth)
+	return r, nil
+}
+
+// fillNaN fills a result with a NaN that no tier computes. So an element that a tier does
+// not write differs.
+func fillNaN(x []float32) {
+	for i := range x {
+		x[i] = math.Float32frombits(0x7FBADBAD)
+	}
+}

@@ -1,0 +1,91 @@
+// Package machine describes this machine and measures its limits: the FMA peak, the
+// bandwidth of reading, and the rate of tanh.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// CPUName returns the name that the CPU reports or, if it reports none, the name that the
+// operating system knows.
+func CPUName() string {
+	if name := strings.Join(strings.Fields(cpuid.CPU.BrandName), " "); name != "" {
+		return name
+	}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if name := nameInCPUInfo(string(info)); name != "" {
+			return name
+		}
+	}
+	return "unknown " + runtime.GOARCH
+}
+
+// CPUModel returns family and model of an x86 CPU, "" for others. Virtual machines often
+// hide the CPU's name, but not these.
+func CPUModel() string {
+	if cpuid.CPU.Family == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%v family %d model %d)", cpuid.CPU.VendorID, cpuid.CPU.Family, cpuid.CPU.Model)
+}
+
+// nameInCPUInfo finds the CPU's name in the text of Linux's /proc/cpuinfo.
+func nameInCPUInfo(info string) string {
+	for line := range strings.Lines(info) {
+		key, value, ok := strings.Cut(line, ":")
+		switch key = strings.ToLower(strings.TrimSpace(key)); key {
+		case "model name", "cpu model", "cpu", "uarch":
+			if value = strings.Join(strings.Fields(value), " "); ok && value != "" {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// Cores returns the number of CPUs that Go uses, and what the CPU itself reports.
+func Cores() string {
+	s := fmt.Sprintf("%d CPUs, GOMAXPROCS %d", runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	if p, l := cpuid.CPU.PhysicalCores, cpuid.CPU.LogicalCores; p > 0 && l > 0 {
+		s += fmt.Sprintf("; the CPU reports %d cores, %d threads", p, l)
+	}
+	return s
+}
+
+// simdPrefixes begin the names of the features that matter to the kernels.
+var simdPrefixes = []string{"SSE4", "AVX", "FMA3", "F16C", "VAES", "AMX", "ASIMD", "FPHP", "SVE", "SME", "BF16", "I8MM"}
+
+// SIMDFeatures returns the names of the CPU's vector features.
+func SIMDFeatures() []string {
+	var found []string
+	for _, f := range cpuid.CPU.FeatureSet() {
+		for _, p := range simdPrefixes {
+			if strings.HasPrefix(f, p) {
+				found = append(found, f)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		return []string{"none that is known"}
+	}
+	return found
+}
+
+// CacheSizes returns the bytes of one core's L2 cache and of the L3 cache. If the CPU does
+// not report them, it returns common sizes.
+func CacheSizes() (l2, l3 int) {
+	l2, l3 = cpuid.CPU.Cache.L2, cpuid.CPU.Cache.L3
+	if l2 <= 0 {
+		l2 = 1 << 20
+	}
+	if l3 <= l2 {
+		l3 = 32 << 20
+	}
+	return l2, l3
+}

@@ -1,0 +1,50 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/attn-go/attn/bench/internal/numbers"
+)
+
+func TestNameInCPUInfo(t *testing.T) {
+	for info, want := range map[string]string{
+		"processor\t: 0\nmodel name\t: Some  CPU @ 2\n": "Some CPU @ 2",
+		"processor\t: 0\nBogoMIPS\t: 50.00\n":           "",
+		"cpu\t\t: POWER9\n":                             "POWER9",
+	} {
+		if got := nameInCPUInfo(info); got != want {
+			t.Errorf("%q: %q, want %q", info, got, want)
+		}
+	}
+}
+
+func TestProbes(t *testing.T) {
+	ps := NewProbes()
+	for _, p := range ps {
+		if rate := p.Together(2); rate <= 0 {
+			t.Errorf("%s: %g GFLOP/s", p.Name, rate)
+		}
+		if ps.For(p.Name) != p {
+			t.Errorf("%s gets the probe of another tier", p.Name)
+		}
+	}
+	if ps.For(Generic) != ps[0] {
+		t.Error("generic is not compared with the widest vectors")
+	}
+}
+
+func TestReader(t *testing.T) {
+	for threads := 1; threads <= 3; threads++ {
+		if rate := NewReader(numbers.Huge(1001)).Rate(2, threads); rate <= 0 {
+			t.Errorf("%d threads: %g GB/s", threads, rate)
+		}
+	}
+}
+
+func TestTanhProbe(t *testing.T) {
+	for _, tier := range Tiers() {
+		if ns := TanhProbe(tier)(); ns <= 0 {
+			t.Errorf("%s: %g ns", tier, ns)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+// Package numbers makes the input of measurements. The same call makes the same numbers
+// everywhere.
+package numbers
+
+import (
+	"math/rand/v2"
+
+	"github.com/attn-go/attn/internal/hugepages"
+)
+
+// Normals returns n normally distributed numbers of mean 0 and variance 1.
+func Normals(n int) []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
+	s := make([]float32, n)
+	for i := range s {
+		s[i] = float32(r.NormFloat64())
+	}
+	return s
+}
+
+// Huge returns n numbers in huge pages, as a kvcache.Cache allocates its memory. It takes
+// little time: it repeats the same 65537 normals.
+func Huge(n int) []float32 {
+	x := hugepages.Make[float32](n)
+	period := Normals(min(n, 1<<16+1))
+	for at := 0; at < n; {
+		at += copy(x[at:], period)
+	}
+	return x
+}
+
+// Convert returns the numbers converted to another type, in huge pages.
+func Convert[E any](x []float32, convert func(float32) E) []E {
+	y := hugepages.Make[E](len(x))
+	for i := range x {
+		y[i] = convert(x[i])
+	}
+	return y
+}
+
+// Ramps returns n numbers in rising ramps from -2 to 2. That takes hardly any time.
+func Ramps(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(i%1021-510) / 256
+	}
+	return x
+}
+
+// Bools returns n random values, 7 of 8 true.
+func Bools(n int) []bool {
+	r := rand.New(rand.NewPCG(3, 4))
+	s := make([]bool, n)
+	for i := range s {
+		s[i] = r.IntN(8) != 0
+	}
+	return s
+}

@@ -1,0 +1,101 @@
+package problem
+
+import "math/rand/v2"
+
+// A Shape is a kind of attention call to time.
+type Shape struct {
+	Name           string
+	Heads, KVHeads int
+	Lq, Lk, D      int
+	Causal         bool
+}
+
+// Real is the name of the shape that stands for the activations of trained models.
+const Real = "R"
+
+// Shapes are those that the bench command times, in the order of its output.
+var Shapes = []Shape{
+	{"A", 8, 8, 1024, 1024, 64, false},
+	{"B", 4, 4, 2048, 2048, 128, true},
+	{"C", 32, 8, 1, 4096, 128, false},
+	{"D", 12, 12, 128, 128, 64, false},
+	{"E", 4, 4, 2048, 2048, 128, false},
+	{"M", 12, 12, 128, 128, 32, false},
+	{"S1", 12, 12, 1, 1, 64, false},
+	{"S2", 12, 12, 2, 2, 64, false},
+	{"S4", 12, 12, 4, 4, 64, false},
+	{"S8", 12, 12, 8, 8, 64, false},
+	{"S16", 12, 12, 16, 16, 64, false},
+	{"S32", 12, 12, 32, 32, 64, false},
+	{Name: Real},
+}
+
+// ShapeNames returns the names of Shapes.
+func ShapeNames() []string {
+	var names []string
+	for _, s := range Shapes {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Problems returns the inputs of a shape: one with random numbers or, if the shape is
+// Real, the given activations.
+func (s *Shape) Problems(activations []*Problem) []*Problem {
+	if s.Name == Real {
+		return activations
+	}
+	return []*Problem{s.Random()}
+}
+
+// Flops returns the work of one call for each of the shape's problems, without making
+// their numbers.
+func (s *Shape) Flops(activations []*Problem) float64 {
+	problems := activations
+	if s.Name != Real {
+		problems = []*Problem{s.empty()}
+	}
+	n := 0.0
+	for _, p := range problems {
+		n += p.Flops()
+	}
+	return n
+}
+
+// empty returns the shape's problem without numbers.
+func (s *Shape) empty() *Problem {
+	return &Problem{
+		Name:   s.Name,
+		Q:      Array{Shape: [4]int{1, s.Heads, s.Lq, s.D}},
+		K:      Array{Shape: [4]int{1, s.KVHeads, s.Lk, s.D}},
+		V:      Array{Shape: [4]int{1, s.KVHeads, s.Lk, s.D}},
+		Causal: s.Causal,
+	}
+}
+
+// Random returns a problem of this shape with normally distributed numbers. They are the
+// same on every machine.
+func (s *Shape) Random() *Problem {
+	p := s.empty()
+	rng := rand.New(rand.NewPCG(uint64(s.Lq)<<32|uint64(s.Lk), uint64(s.Heads)<<32|uint64(s.D)))
+	for _, a := range []*Array{&p.Q, &p.K, &p.V} {
+		*a = NewArray(a.Shape[0], a.Shape[1], a.Shape[2], a.Shape[3])
+		for i := range a.Data {
+			a.Data[i] = normal(rng)
+		}
+	}
+	return p
+}
+
+// normal returns a number of nearly normal distribution, with mean 0 and variance 1: the
+// sum of twelve uniform numbers, minus its mean. The sum is of integers, so it is exact and
+// the same on every machine.
+func normal(rng *rand.Rand) float32 {
+	sum := -12 * 65535 / 2
+	for range 3 {
+		for x := rng.Uint64(); x != 0; x >>= 16 {
+			sum += int(x & 0xFFFF)
+		}
+	}
+	return float32(sum) / 65536
+}

@@ -1,0 +1,105 @@
+package speed
+
+import (
+	"context"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/stats"
+)
+
+const (
+	// rounds is how often the peak is measured between the samples of a cell.
+	rounds = 5
+	// sampleTime is the least time of one sample: it takes several calls if they are short.
+	sampleTime = 200 * time.Microsecond
+	// minSamples are taken even if the calls are slow.
+	minSamples = 3
+	// shortCall bounds the calls that warmUp repeats, to estimate their time.
+	shortCall = 10 * time.Millisecond
+)
+
+// samples are the measurements of one cell.
+type samples struct {
+	ns    []float64 // of a call
+	peaks []float64 // GFLOP/s of one core, between the calls
+	calls int
+}
+
+// timeCell measures a cell for about d, and the peak before, between and after the calls.
+// When it returns, the workload holds the results of the last call.
+func timeCell(ctx context.Context, w *workload, c Cell, p *machine.Probe, d time.Duration) (samples, error) {
+	perCall, err := warmUp(w, c)
+	if err != nil {
+		return samples{}, err
+	}
+	batch := max(1, int(sampleTime/max(perCall, 1)))
+	var s samples
+	start := time.Now()
+	for range rounds {
+		s.peaks = append(s.peaks, p.Sample()...)
+		if err := s.round(ctx, w, c, batch, d/rounds); err != nil {
+			return s, err
+		}
+		if ctx.Err() != nil || time.Since(start) >= d && len(s.ns) >= minSamples {
+			break
+		}
+	}
+	s.peaks = append(s.peaks, p.Sample()...)
+	return s, nil
+}
+
+// warmUp makes the first calls and estimates the time of one.
+func warmUp(w *workload, c Cell) (time.Duration, error) {
+	start := time.Now()
+	if err := w.call(c.Tier, c.Threads); err != nil {
+		return 0, err
+	}
+	if first := time.Since(start); first >= shortCall {
+		return first, nil
+	}
+	n := 0
+	for start = time.Now(); n == 0 || time.Since(start) < sampleTime; n++ {
+		if err := w.call(c.Tier, c.Threads); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start) / time.Duration(n), nil
+}
+
+// round takes samples for about d or until the context ends, but at least one.
+func (s *samples) round(ctx context.Context, w *workload, c Cell, batch int, d time.Duration) error {
+	for start := time.Now(); ; {
+		before := time.Now()
+		for range batch {
+			if err := w.call(c.Tier, c.Threads); err != nil {
+				return err
+			}
+		}
+		now := time.Now()
+		s.ns = append(s.ns, float64(now.Sub(before).Nanoseconds())/float64(batch))
+		s.calls += batch
+		if now.Sub(start) >= d || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// merge adds more samples of the same cell.
+func (s *samples) merge(t samples) {
+	s.ns = append(s.ns, t.ns...)
+	s.peaks = append(s.peaks, t.peaks...)
+	s.calls += t.calls
+}
+
+// result summarises the samples of a cell whose calls do flops operations each.
+func (s *samples) result(c Cell, input string, flops float64) Result {
+	r := Result{Cell: c, Input: input, Ns: stats.Median(s.ns), Spread: stats.Spread(s.ns), Peak: stats.Median(s.peaks), Calls: s.calls}
+	if r.Ns > 0 {
+		r.GFLOPs = flops / r.Ns
+	}
+	if r.Peak > 0 {
+		r.Percent = 100 * r.GFLOPs / (r.Peak * float64(c.Threads))
+	}
+	return r
+}

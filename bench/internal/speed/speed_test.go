@@ -1,0 +1,82 @@
+package speed
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+)
+
+func TestResult(t *testing.T) {
+	s := samples{ns: []float64{90, 100, 200}, peaks: []float64{40, 50, 60}, calls: 3}
+	s.merge(samples{ns: []float64{100}, peaks: []float64{50}, calls: 2})
+	r := s.result(Cell{&problem.Shapes[0], "avx2", 2}, "", 8000)
+	if r.Ns != 100 || r.GFLOPs != 80 || r.Peak != 50 || r.Percent != 80 || r.Calls != 5 {
+		t.Errorf("%+v", r)
+	}
+	if r := (&samples{}).result(r.Cell, "", 1); r.GFLOPs != 0 || r.Percent != 0 {
+		t.Errorf("without samples: %+v", r)
+	}
+}
+
+func TestCells(t *testing.T) {
+	p := &Plan{Tiers: []string{"avx2", "generic"}, Threads: []int{1, 2}}
+	for i := range problem.Shapes {
+		p.Shapes = append(p.Shapes, &problem.Shapes[i])
+	}
+	activations, err := problem.Activations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, c := range p.cells(activations) {
+		count[c.Shape.Name+" "+c.Tier]++
+	}
+	for what, want := range map[string]int{"A avx2": 2, "A generic": 0, "R generic": 0, "S32 generic": 2, "M generic": 2} {
+		if count[what] != want {
+			t.Errorf("%d cells %s, want %d", count[what], what, want)
+		}
+	}
+	if got, want := strings.Join(p.Skipped(activations), " "), "A B C D E R"; got != want {
+		t.Errorf("skipped %s, want %s", got, want)
+	}
+	p.Generic = true
+	if n := len(p.cells(activations)); n != len(problem.Shapes)*4 {
+		t.Errorf("%d cells with all of generic, want %d", n, len(problem.Shapes)*4)
+	}
+	if d := p.cellTime(1); d != DefaultTime {
+		t.Errorf("%v for one cell", d)
+	}
+	if d := p.cellTime(1000); d != runTime/1000 {
+		t.Errorf("%v for each of 1000 cells", d)
+	}
+}
+
+// A sweep counts the calls of all measurements of a cell and measures the shapes' work.
+func TestSweep(t *testing.T) {
+	p := &Plan{Shapes: []*problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: problem.Real}},
+		Tiers: []string{machine.Generic}, Threads: []int{1}, Time: time.Millisecond, Count: 2, Generic: true}
+	activations := []*problem.Problem{p.Shapes[0].Random()}
+	s := NewSweep(p, activations, machine.NewProbes())
+	started, calls := 0, map[string]int{}
+	s.Started = func(Cell) { started++ }
+	s.Measured = func(r Result) { calls[r.Shape.Name] += r.Calls }
+	if err := s.Run(context.Background()); err != nil || len(s.Failures) > 0 {
+		t.Fatal(err, s.Failures)
+	}
+	if started != 4 || s.Len() != 4 {
+		t.Errorf("%d of %d measurements, want 4", started, s.Len())
+	}
+	rs := s.Results()
+	if len(rs) != 2 || rs[0].Input != "2 heads on 1, 3×4 D8" || rs[1].Input != "real activations" {
+		t.Fatalf("%+v", rs)
+	}
+	for _, r := range rs {
+		if r.Calls != calls[r.Shape.Name] || r.GFLOPs <= 0 || r.Percent <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}

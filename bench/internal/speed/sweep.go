@@ -1,0 +1,86 @@
+package speed
+
+import (
+	"context"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+)
+
+// A Sweep measures the cells of a plan. It also compares the results of the cells of each
+// shape: bits that differ are failures.
+type Sweep struct {
+	Started  func(c Cell)   // is called before each measurement
+	Measured func(r Result) // is called after it
+	Failures []string
+
+	cells       []Cell
+	time        time.Duration // for each cell
+	count       int
+	activations []*problem.Problem
+	probes      machine.Probes
+
+	samples map[Cell]*samples
+	inputs  map[*problem.Shape]string
+	flops   map[*problem.Shape]float64
+}
+
+// NewSweep prepares the measurements of a plan.
+func NewSweep(p *Plan, activations []*problem.Problem, probes machine.Probes) *Sweep {
+	cells := p.cells(activations)
+	return &Sweep{
+		cells: cells, time: p.cellTime(len(cells)), count: p.Count, activations: activations, probes: probes,
+		samples: map[Cell]*samples{}, inputs: map[*problem.Shape]string{}, flops: map[*problem.Shape]float64{},
+	}
+}
+
+// Len returns the number of measurements.
+func (s *Sweep) Len() int { return len(s.cells) * s.count }
+
+// Run measures all cells, or stops when the context ends.
+func (s *Sweep) Run(ctx context.Context) error {
+	for range s.count {
+		var w *workload
+		for _, c := range s.cells {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if w == nil || w.shape != c.Shape {
+				w = newWorkload(c.Shape, s.activations)
+				s.inputs[c.Shape], s.flops[c.Shape] = w.input, w.flops
+			}
+			if err := s.measure(ctx, w, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Sweep) measure(ctx context.Context, w *workload, c Cell) error {
+	s.Started(c)
+	m, err := timeCell(ctx, w, c, s.probes.For(c.Tier), s.time)
+	if err != nil {
+		return err
+	}
+	s.Failures = append(s.Failures, w.compare(c.String())...)
+	if s.samples[c] == nil {
+		s.samples[c] = &samples{}
+	}
+	s.samples[c].merge(m)
+	s.Measured(m.result(c, w.input, w.flops))
+	return nil
+}
+
+// Results returns the results of all measurements of each cell together, in the order of
+// the plan.
+func (s *Sweep) Results() []Result {
+	var rs []Result
+	for _, c := range s.cells {
+		if m := s.samples[c]; m != nil {
+			rs = append(rs, m.result(c, s.inputs[c.Shape], s.flops[c.Shape]))
+		}
+	}
+	return rs
+}

@@ -1,0 +1,59 @@
+package speed
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/bench/internal/problem"
+)
+
+// A workload is what one timed call computes: the problems of a shape.
+type workload struct {
+	shape    *problem.Shape
+	input    string // in a few words
+	problems []*problem.Problem
+	outs     []problem.Array
+	flops    float64
+	first    string          // the cell that computed want
+	want     []problem.Array // the results of the first cell, to compare others with
+}
+
+func newWorkload(s *problem.Shape, activations []*problem.Problem) *workload {
+	w := &workload{shape: s, input: "real activations", problems: s.Problems(activations)}
+	if s.Name != problem.Real {
+		w.input = w.problems[0].Describe()
+	}
+	for _, p := range w.problems {
+		w.outs = append(w.outs, p.NewOut())
+		w.flops += p.Flops()
+	}
+	return w
+}
+
+// call computes the workload once.
+func (w *workload) call(tier string, threads int) error {
+	for i, p := range w.problems {
+		if err := p.Attend(&w.outs[i], tier, threads); err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// compare returns how the results of the last call differ from those of the first cell. It
+// takes the name of the cell that made the call.
+func (w *workload) compare(cell string) (failures []string) {
+	if w.want == nil {
+		w.first = cell
+		for _, out := range w.outs {
+			w.want = append(w.want, problem.Array{Data: slices.Clone(out.Data), Shape: out.Shape})
+		}
+		return nil
+	}
+	for i, p := range w.problems {
+		if diff := problem.Difference(&w.want[i], &w.outs[i]); diff != "" {
+			failures = append(failures, fmt.Sprintf("%s: %s differs from %s %s", p.Name, cell, w.first, diff))
+		}
+	}
+	return failures
+}

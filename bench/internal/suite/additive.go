@@ -1,0 +1,50 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/kernel"
+)
+
+// An additiveShape is a call of additive attention to time: queries and keys have size
+// hidden, and values have size values.
+type additiveShape struct{ batch, queries, keys, hidden, values int }
+
+// additiveShapes begin with a decoder's step for a batch of sequences. Its keys and values
+// take 64 MiB; to read them takes longer than to compute its tanh. The second shape has
+// small values, and the third a whole sequence of queries.
+var additiveShapes = []additiveShape{{32, 1, 512, 512, 512}, {32, 1, 512, 512, 64}, {1, 128, 512, 512, 512}}
+
+// String returns the shape of the queries, the number of keys and the size of values.
+func (s additiveShape) String() string {
+	return fmt.Sprintf("[%d, %d, %d], %d, %d", s.batch, s.queries, s.hidden, s.keys, s.values)
+}
+
+func (s additiveShape) tanhs() float64 {
+	return float64(s.batch) * float64(s.queries) * float64(s.keys) * float64(s.hidden)
+}
+
+func additiveRows(ctx context.Context, tier string, threads int) (rows []string, err error) {
+	tanh := machine.TanhProbe(tier)
+	for _, s := range additiveShapes {
+		tensor := func(l, d int) kernel.Tensor {
+			return kernel.BHLD(numbers.Normals(s.batch*l*d), s.batch, 1, l, d)
+		}
+		q, k, v, y := tensor(s.queries, s.hidden), tensor(s.keys, s.hidden), tensor(s.keys, s.values), tensor(s.queries, s.values)
+		weights := numbers.Normals(s.hidden)
+		ns, alone, err := measureWithLimit(ctx, func() error {
+			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
+		}, tanh)
+		if err != nil {
+			return nil, err
+		}
+		each := ns / s.tanhs()
+		alone /= float64(threads)
+		rows = append(rows, fmt.Sprintf("%v\t%s\t%d\t%s\t%.3f\t%.3f\t%.1f%%", s, tier, threads, table.Duration(ns), each, alone, 100*alone/each))
+	}
+	return rows, nil
+}

@@ -1,0 +1,130 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/stats"
+	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// A linearShape is a linear layer to time: rows of k numbers times weights [n, k].
+type linearShape struct{ rows, n, k int }
+
+// linearShapes have many rows, and are limited by FMAs, or few, and are limited by reading
+// the weights. The weights of the latter are larger than most caches, even with 16 bits.
+var linearShapes = []linearShape{
+	{128, 768, 768}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
+	{1, 768, 768}, {1, 16384, 4096}, {2, 16384, 4096}, {4, 16384, 4096}, {8, 16384, 4096},
+}
+
+// String returns rows, inputs and outputs.
+func (s linearShape) String() string { return fmt.Sprintf("%d × %d → %d", s.rows, s.k, s.n) }
+
+func (s linearShape) flops() float64 { return 2 * float64(s.rows) * float64(s.n) * float64(s.k) }
+
+// isSkinny says whether reading the weights takes longer than the arithmetic.
+func (s linearShape) isSkinny() bool { return s.rows < 16 }
+
+// Linear prints the speed of linear layers, and its share of the FMA peak or of the
+// bandwidth of reading. On an error it prints what was measured before.
+func Linear(ctx context.Context, c *Config, out io.Writer) error {
+	many := []string{"rows × inputs → outputs\tweights\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak"}
+	few := []string{"rows × inputs → outputs\tweights\ttier\tthreads\ttime\tGB/s\tread\t% of read"}
+	err := linearRows(ctx, c, &many, &few)
+	fmt.Fprintf(out, "\nLinear layers with many rows\n\n")
+	table.Write(out, many...)
+	fmt.Fprintf(out, "\nLinear layers with few rows: GB/s of weights, in comparison with a loop that only reads as much\n\n")
+	table.Write(out, few...)
+	return err
+}
+
+// linearRows appends the rows of both tables.
+func linearRows(ctx context.Context, c *Config, many, few *[]string) error {
+	probes := machine.NewProbes()
+	for _, s := range linearShapes {
+		rows := many
+		if s.isSkinny() {
+			rows = few
+		}
+		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
+			l, err := newLinearLayer(s, dtype)
+			if err != nil {
+				return err
+			}
+			for _, tier := range c.Tiers {
+				if tier == machine.Generic && !c.Generic && s.flops() > machine.GenericFlops {
+					continue
+				}
+				for _, threads := range c.Threads {
+					row, err := l.measure(ctx, tier, threads, probes.For(tier))
+					if err != nil {
+						return err
+					}
+					*rows = append(*rows, row)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A linearLayer is a linear layer with its input and output.
+type linearLayer struct {
+	linearShape
+	dtype  kernel.DType
+	linear *linear.Linear
+	x, out linear.Matrix
+	bytes  int             // of the weights
+	reader *machine.Reader // of as much memory, for a skinny shape
+}
+
+func newLinearLayer(s linearShape, dtype kernel.DType) (*linearLayer, error) {
+	l := &linearLayer{linearShape: s, dtype: dtype, bytes: 4 * s.n * s.k}
+	w, bias := numbers.Normals(s.n*s.k), numbers.Normals(s.n)
+	weights := linear.DenseMatrix(w, s.n, s.k)
+	if dtype == kernel.Float16 {
+		halves := make([]kernel.F16, len(w))
+		for i, x := range w {
+			halves[i] = numeric.ToF16(x)
+		}
+		weights, l.bytes = linear.DenseMatrix(halves, s.n, s.k), 2*s.n*s.k
+	}
+	var err error
+	if l.linear, err = linear.New(weights, bias); err != nil {
+		return nil, err
+	}
+	l.x = linear.DenseMatrix(numbers.Normals(s.rows*s.k), s.rows, s.k)
+	l.out = linear.DenseMatrix(make([]float32, s.rows*s.n), s.rows, s.n)
+	if s.isSkinny() {
+		l.reader = machine.NewReader(numbers.Huge(l.bytes / 4))
+	}
+	return l, nil
+}
+
+// measure returns a row of the table.
+func (l *linearLayer) measure(ctx context.Context, tier string, threads int, p *machine.Probe) (string, error) {
+	limit := func() float64 { return stats.Median(p.Sample()) * float64(threads) }
+	if l.isSkinny() {
+		limit = func() float64 { return l.reader.Rate(1, threads) }
+	}
+	ns, limits, err := measureWithLimit(ctx, func() error {
+		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+	}, limit)
+	if err != nil {
+		return "", err
+	}
+	rate := l.flops() / ns
+	if l.isSkinny() {
+		rate = float64(l.bytes) / ns
+	}
+	return fmt.Sprintf("%v\t%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", l.linearShape, l.dtype, tier, threads, table.Duration(ns),
+		rate, limits, math.Round(1000*rate/limits)/10), nil
+}

@@ -1,0 +1,144 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/problem"
+)
+
+// replace sets a variable until the test ends.
+func replace[T any](t *testing.T, p *T, x T) {
+	old := *p
+	*p = x
+	t.Cleanup(func() { *p = old })
+}
+
+// run runs a suite and looks for words in its output.
+func run(t *testing.T, name string, c *Config, words ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := find(name).Run(context.Background(), c, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range words {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+func find(name string) *Suite {
+	for i := range All {
+		if All[i].Name == name {
+			return &All[i]
+		}
+	}
+	return nil
+}
+
+// allTiers measures all tiers that run here on one and on two threads.
+func allTiers() *Config {
+	return &Config{Tiers: machine.Tiers(), Threads: []int{1, 2}, Generic: true}
+}
+
+func TestLinear(t *testing.T) {
+	replace(t, &linearShapes, []linearShape{{17, 20, 30}, {1, 50, 64}})
+	replace(t, &limitTime, time.Millisecond)
+	run(t, "linear", allTiers(), "17 × 30 → 20", "1 × 64 → 50", "float16", "generic", "% of peak", "% of read")
+}
+
+func TestLayer(t *testing.T) {
+	replace(t, &multiHeadShapes, []multiHeadShape{{2, 5, 8, 2}})
+	replace(t, &additiveShapes, []additiveShape{{2, 1, 20, 8, 4}})
+	replace(t, &limitTime, time.Millisecond)
+	run(t, "layer", allTiers(), "2 × 5 × 8, 2", "[2, 1, 8], 20, 4", "generic", "% of peak", "ns/tanh")
+}
+
+func TestOptions(t *testing.T) {
+	replace(t, &optionShapes, []problem.Shape{
+		{Name: "E", Heads: 2, KVHeads: 2, Lq: 40, Lk: 40, D: 8},
+		{Name: windowShape, Heads: 1, KVHeads: 1, Lq: 300, Lk: 300, D: 8},
+	})
+	words := []string{"E: 2 heads 40×40 D8", "W: 1 heads 300×300 D8", "generic"}
+	for _, o := range options {
+		words = append(words, "\n"+o.name+" ")
+	}
+	run(t, "options", allTiers(), words...)
+}
+
+// A window of 256 leaves the causal triangle of a square of 256, and in a square of 8192
+// about 256 scores in each row.
+func TestShareOfWindow(t *testing.T) {
+	o := &option{share: windowShare}
+	if got, want := o.shareOf(&problem.Shape{Lq: 256, Lk: 256}), 257.0/512; got != want {
+		t.Errorf("share of 256: %g, want %g", got, want)
+	}
+	if got := o.shareOf(&problem.Shape{Lq: 8192, Lk: 8192}); got < 255.0/8192*0.98 || got > 256.0/8192 {
+		t.Errorf("share of 8192: %g", got)
+	}
+}
+
+func TestPages(t *testing.T) {
+	replace(t, &pagesShapes, []problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 2, Lk: 512, D: 8, Causal: true}})
+	replace(t, &alternateTime, time.Millisecond)
+	var out bytes.Buffer
+	if err := pagesTable(context.Background(), machine.Generic, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"x      float16  NHD", "pages of 256"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+// scatterCall and copyCall write all tokens.
+func TestGrowthCalls(t *testing.T) {
+	k := make([]float32, 16*growthHeads*growthSize)
+	for _, call := range []func() error{copyCall(k, k, 16), scatterCall(k, k, 64)} {
+		if err := call(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDecoder(t *testing.T) {
+	replace(t, &decodeTime, time.Millisecond)
+	level := cacheLevel{"x", 2, 256, 3}
+	for _, e := range elementTypes {
+		rows, err := decodeRows(context.Background(), []string{machine.Generic}, []int{1, 2}, level, e)
+		if err != nil || len(rows) != 2 || !strings.HasPrefix(rows[1], "x\t2 × 256\t"+e.name+"\tgeneric\t      2\t") {
+			t.Errorf("%s: %q, %v", e.name, rows, err)
+		}
+		if got, want := level.sets(e), int(12/e.bytes); got != want {
+			t.Errorf("%s: %d sets, want %d", e.name, got, want)
+		}
+	}
+	for _, e := range raggedTypes {
+		d := newRaggedDecoder(1<<20, e)
+		if one, speedup, err := d.speedup(context.Background(), machine.Generic, runtime.GOMAXPROCS(0)); err != nil || one <= 0 || speedup <= 0 {
+			t.Errorf("%s: %g, %g, %v", e.name, one, speedup, err)
+		}
+	}
+}
+
+// Every suite ends soon after an interrupt.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	replace(t, &optionShapes, nil)
+	replace(t, &linearShapes, linearShapes[:1])
+	for _, s := range All {
+		var out bytes.Buffer
+		if err := s.Run(ctx, &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}, &out); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+}

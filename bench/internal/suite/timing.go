@@ -1,0 +1,60 @@
+package suite
+
+import (
+	"context"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/stats"
+)
+
+// minRounds is how often each call is measured at least.
+const minRounds = 5
+
+// How long a measurement takes, unless minRounds takes longer.
+var (
+	limitTime     = 200 * time.Millisecond // of measureWithLimit
+	alternateTime = 400 * time.Millisecond // of alternate
+)
+
+// measureWithLimit makes calls and measures, before each of them, the limit that they are
+// compared with. It returns the median time of a call in nanoseconds, and the median limit.
+func measureWithLimit(ctx context.Context, call func() error, limit func() float64) (ns, limits float64, err error) {
+	var times, all []float64
+	for start := time.Now(); len(times) <= minRounds || time.Since(start) < limitTime; {
+		if ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+		all = append(all, limit())
+		before := time.Now()
+		if err := call(); err != nil {
+			return 0, 0, err
+		}
+		times = append(times, float64(time.Since(before).Nanoseconds()))
+	}
+	return stats.Median(times[1:]), stats.Median(all), nil // without the first, a warm-up
+}
+
+// alternate makes the calls in turn. It returns their median times in nanoseconds, and the
+// medians of their ratios to the first call right before.
+func alternate(ctx context.Context, calls []func() error) (times, ratios []float64, err error) {
+	all, relative := make([][]float64, len(calls)), make([][]float64, len(calls))
+	for n, begin := 0, time.Now(); n <= minRounds || time.Since(begin) < alternateTime; n++ {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		for i, call := range calls {
+			start := time.Now()
+			if err := call(); err != nil {
+				return nil, nil, err
+			}
+			if n > 0 { // the first round is a warm-up
+				all[i] = append(all[i], float64(time.Since(start).Nanoseconds()))
+				relative[i] = append(relative[i], all[i][n-1]/all[0][n-1])
+			}
+		}
+	}
+	for i := range calls {
+		times, ratios = append(times, stats.Median(all[i])), append(ratios, stats.Median(relative[i]))
+	}
+	return times, ratios, nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/kernel"
+)
+
+// runCommand runs the command. Its output is not on a terminal.
+func runCommand(args ...string) (code int, out, err string) {
+	var stdout, stderr bytes.Buffer
+	code = run(context.Background(), args, &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"-shapes X", []string{`"X"`, "A,B,C,D,E,M,S1", "R"}},
+		{"-shapes A,", []string{`""`}},
+		{"-tiers sse", []string{`"sse"`, "generic"}},
+		{"-threads 0", []string{`"0"`, "1 to"}},
+		{"-threads two", []string{`"two"`, "all"}},
+		{"-threads 99999999999999999999", []string{"1 to"}},
+		{"-time 0s", []string{"-time"}},
+		{"-time fast", []string{"fast"}},
+		{"-count 0", []string{"-count"}},
+		{"-causal", []string{"-activations"}},
+		{"-activations=", []string{"want a file"}},
+		{"-activations x -offset 1", []string{"-causal"}},
+		{"A", []string{"unexpected", `"A"`}},
+		{"-frobnicate", []string{"frobnicate"}},
+	} {
+		code, out, err := runCommand(strings.Fields(c.args)...)
+		if code != 2 || out != "" {
+			t.Errorf("%s: exit code %d, output %q", c.args, code, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err, want) {
+				t.Errorf("%s: %q does not contain %q", c.args, err, want)
+			}
+		}
+	}
+}
+
+func TestTierThatCannotRun(t *testing.T) {
+	for _, info := range kernel.Tiers() {
+		if info.Runs {
+			continue
+		}
+		code, _, err := runCommand("-tiers", info.Name)
+		if code != 2 || !strings.Contains(err, info.Reason) {
+			t.Errorf("-tiers %s: exit code %d, %q", info.Name, code, err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	code, out, _ := runCommand("-h")
+	if code != 0 || !strings.Contains(out, "-benchfmt") || !strings.Contains(out, "S32") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	if code, _, err := runCommand("-activations", "no/such/file"); code != 1 || !strings.Contains(err, "no/such/file") {
+		t.Errorf("exit code %d, %q", code, err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	code, out, err := runCommand("-shapes", "S1,s4", "-threads", "1", "-time", "1ms")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, err)
+	}
+	for _, want := range []string{"contract 1", runtime.Version(), "generic", "layer1", "189ae3e7", "PyTorch", "% of peak", "12 heads 4×4 D64"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report lacks %q:\n%s", want, out)
+		}
+	}
+	if want := "S4 generic threads=1: "; !strings.Contains(err, want) {
+		t.Errorf("progress lacks %q:\n%s", want, err)
+	}
+}
+
+func TestBenchFormat(t *testing.T) {
+	code, out, err := runCommand("-shapes", "S1,S2", "-tiers", "generic", "-threads", "1,2", "-time", "1ms", "-count", "2", "-benchfmt")
+	if code != 0 || err != "" {
+		t.Fatalf("exit code %d: %s", code, err)
+	}
+	line := regexp.MustCompile(`^BenchmarkAttention/shape=S[12]/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s\t *[\d.e+-]+ %peak$`)
+	config := regexp.MustCompile(`^(goos|goarch|pkg|cpu): .|^Unit \S+ better=higher$`)
+	n := 0
+	for l := range strings.Lines(out) {
+		l = strings.TrimSuffix(l, "\n")
+		switch {
+		case line.MatchString(l):
+			n++
+		case !config.MatchString(l):
+			t.Errorf("not in Go's benchmark format: %q", l)
+		}
+	}
+	if n != 8 {
+		t.Errorf("%d results, want 8:\n%s", n, out)
+	}
+}
+
+// damage makes the calls with some options compute something else.
+func damage(t *testing.T, when func(opts kernel.Options) bool) {
+	t.Helper()
+	problem.Attention = func(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+		if err := kernel.Attention(out, q, k, v, opts); err != nil || !when(opts) {
+			return err
+		}
+		return kernel.Attention(out, q, v, v, opts)
+	}
+	t.Cleanup(func() { problem.Attention = kernel.Attention })
+}
+
+func TestDifferenceFails(t *testing.T) {
+	damage(t, func(opts kernel.Options) bool { return opts.Threads > 1 })
+	for _, args := range []string{"-shapes none", "-shapes none -benchfmt"} {
+		code, _, err := runCommand(strings.Fields(args)...)
+		if code != 1 || !strings.Contains(err, "differs from generic in") {
+			t.Errorf("%s: exit code %d, %q", args, code, err)
+		}
+	}
+}
+
+func TestWrongContractFails(t *testing.T) {
+	damage(t, func(kernel.Options) bool { return true })
+	code, _, err := runCommand("-shapes", "none")
+	if code != 1 || !strings.Contains(err, "contract 1 gives 189ae3e7") {
+		t.Errorf("exit code %d, %q", code, err)
+	}
+}
+
+func TestDifferenceWhileTimingFails(t *testing.T) {
+	damage(t, func(opts kernel.Options) bool { return opts.Threads == 3 })
+	code, _, err := runCommand("-shapes", "S8", "-tiers", "generic", "-threads", "1,3", "-time", "1ms")
+	if code != 1 || !strings.Contains(err, "S8: S8 generic threads=3 differs from S8 generic threads=1 in") {
+		t.Errorf("exit code %d, %q", code, err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, err bytes.Buffer
+	if code := run(ctx, nil, &out, &err); code != 1 || !strings.Contains(err.String(), "interrupted") {
+		t.Errorf("exit code %d, %q", code, err.String())
+	}
+}
