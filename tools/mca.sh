@@ -127,7 +127,7 @@ tier() {
 		read -r turn own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
 		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v t="$turn" 'BEGIN { print f / t }')
 		for ((v = 1; v <= vectors; v++)); do
-			row "$arch" "$triple" "$cpu" "TileMax$v$name" "$limit"
+			row "$arch" "$triple" "$cpu" "GemmMax$v$name" "$limit"
 		done
 		row "$arch" "$triple" "$cpu" "Softmax$name" "$limit"
 	done
