@@ -2,11 +2,11 @@ package a64
 
 import "fmt"
 
-// Go's assembler lacks most NEON arithmetic. These are the encodings of what
-// the kernels need of it, without their registers; the tests decode every one
-// and compare it with the text beside it.
+// Go's assembler lacks most NEON arithmetic. These are the encodings of the instructions
+// that the kernels need, without the registers. The tests decode each of them and compare
+// it with its text.
 
-// A form is the way an instruction's operands are encoded and written.
+// A form says how the operands of an instruction are encoded and written.
 type form int
 
 const (
@@ -65,8 +65,8 @@ var table = []encoding{
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, mla, fabs,
 }
 
-// encode returns the instruction's word and its text. m and lane are ignored
-// where the form has none.
+// encode returns the instruction's word and its text. m and lane are ignored if the form has
+// none.
 func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 	word = e.base | uint32(n)<<5 | uint32(d)
 	switch e.form {
@@ -121,7 +121,7 @@ func (f *Func) FADD(d, n, m Vec)  { f.vec3(fadd, d, n, m) }  // d = n + m
 func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
 func (f *Func) FMUL(d, n, m Vec)  { f.vec3(fmul, d, n, m) }  // d = n · m
 func (f *Func) FDIV(d, n, m Vec)  { f.vec3(fdiv, d, n, m) }  // d = n / m
-func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, NaN if one is
+func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, or NaN if one is
 func (f *Func) FABS(d, n Vec)     { f.vec2(fabs, d, n) }     // d = |n|
 func (f *Func) MLA(d, n, m Vec)   { f.vec3(mla, d, n, m) }   // d += n · m, integers
 func (f *Func) FCMGT(d, n, m Vec) { f.vec3(fcmgt, d, n, m) } // d = n > m: all bits of a lane, or none
@@ -136,13 +136,13 @@ func (f *Func) CMHS(d, n, m Vec) { f.vec3(cmhs, d, n, m) } // d = n ≥ m, uint3
 func (f *Func) ABS(d, n Vec)     { f.vec2(abs, d, n) }     // d = |n|, int32
 func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
 
-// Products of 32-bit lanes, without a sign, in 64 bits: of the lower half of n and
-// m, or of the upper.
+// Unsigned products of 32-bit lanes, with 64 bits: of the lower halves of n and m, or of the
+// upper halves.
 func (f *Func) UMULL(d, n, m Vec)  { f.vec3(umull, d, n, m) }
 func (f *Func) UMULL2(d, n, m Vec) { f.vec3(umull2, d, n, m) }
 
-// Half of a vector into a whole one, and back. The names with a 2 take, or
-// leave alone what is in, the upper half.
+// Half of a vector to a whole one, and back. The names with a 2 read the upper half of n, or
+// write the upper half of d and leave the lower one unchanged.
 func (f *Func) FCVTL(d, n Vec)     { f.vec2(fcvtl, d, n) } // binary16 to float32
 func (f *Func) FCVTL2(d, n Vec)    { f.vec2(fcvtl2, d, n) }
 func (f *Func) FCVTN(d, n Vec)     { f.vec2(fcvtn, d, n) } // float32 to binary16, rounded to even

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/arch/arm64/arm64asm"
 )
 
-// An encoded is an instruction as the table makes it.
+// An encoded is an encoded instruction and its text.
 type encoded struct {
 	word uint32
 	text string
 }
 
-// all returns what the table can make: every register in every place, with all
-// in the others that differ from 0 or 31 in a bit, and every lane.
+// all returns instructions of all encodings in the table: every register in every place,
+// with registers in the other places that differ from 0 or 31 in one bit, and every lane.
 func all() (list []encoded) {
 	few := []int{0, 1, 2, 4, 8, 15, 16, 31}
 	for _, e := range table {
@@ -47,8 +47,8 @@ func all() (list []encoded) {
 	return list
 }
 
-// plain writes an instruction with single spaces and none after commas, and
-// what the manuals write in two ways in one: zero, and a shift by 0 that lengthens.
+// plain writes an instruction with single spaces and none after commas, and with one
+// notation where the manuals have two: for zero, and for a shift by 0 that lengthens.
 func plain(s string) string {
 	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
 	s = strings.ReplaceAll(strings.ReplaceAll(s, ", ", ","), "#0.0", "#0")
@@ -68,7 +68,7 @@ func TestEncodings(t *testing.T) {
 	t.Logf("%d encodings of %d instructions", len(list), len(table))
 }
 
-// decode compares an instruction's text with what its word says.
+// decode compares the text of an instruction with its decoded word.
 func decode(e encoded) error {
 	inst, err := arm64asm.Decode(binary.LittleEndian.AppendUint32(nil, e.word))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestEncodingsLLVM(t *testing.T) {
 		}
 		in.WriteByte('\n')
 	}
-	// What ARMv8.0 has and nothing newer.
+	// ARMv8.0 without extensions.
 	cmd := exec.Command(mc, "-disassemble", "-triple=aarch64", "-mattr=+v8a")
 	cmd.Stdin = &in
 	out, err := cmd.CombinedOutput()
@@ -117,7 +117,7 @@ func TestEncodingsLLVM(t *testing.T) {
 	}
 }
 
-// TestEncodingsCatch spoils the table: every wrong bit must be noticed.
+// TestEncodingsCatch changes single bits in the table: the tests must notice each.
 func TestEncodingsCatch(t *testing.T) {
 	for _, e := range table {
 		word, text := e.encode(1, 2, 3, 2)

@@ -1,7 +1,7 @@
-// Package a64 builds arm64 assembly for Go, in the style of avo: functions with
-// typed registers that are allocated and freed, labels, parameters by name, Go
-// stubs from the same signature. Instructions that Go's assembler lacks are
-// encoded here; see encode.go. What must not be is an error; see lint.go.
+// Package a64 builds arm64 assembly for Go, in the style of avo: functions with typed
+// registers that are allocated and freed, labels, parameters by name, Go stubs from the same
+// signature. Instructions that Go's assembler lacks are encoded here, see encode.go. Code
+// that is not allowed is an error, see lint.go.
 package a64
 
 import (
@@ -38,8 +38,8 @@ func (f *File) Data(name string, words ...uint32) Global {
 	return Global(name)
 }
 
-// Func starts a function. The signature is written as in Go, without func; the
-// doc comment is one paragraph and begins with the name.
+// Func starts a function. The signature is written as in Go, without func. The doc comment is
+// one paragraph and begins with the name.
 func (f *File) Func(name, sig, doc string) *Func {
 	s, err := parseSignature(sig)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *File) Func(name, sig, doc string) *Func {
 	return fn
 }
 
-// Build returns the assembly and the stubs, if nothing is wrong with them.
+// Build returns the assembly and the stubs if there are no errors in them.
 func (f *File) Build() (asm, stubs []byte, err error) {
 	errs := f.errs
 	for _, fn := range f.funcs {

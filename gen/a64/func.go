@@ -18,7 +18,7 @@ type Func struct {
 
 	labels  map[string]int  // how often each is set
 	jumps   map[string]bool // labels that are jumped to
-	ended   bool            // nothing runs on from the last instruction
+	ended   bool            // execution does not continue after the last instruction
 	globals map[string]bool // of the file
 }
 
@@ -37,9 +37,9 @@ func (f *Func) Commentf(format string, args ...any) {
 	f.lines = append(f.lines, "", "\t// "+fmt.Sprintf(format, args...))
 }
 
-// Op emits an instruction that Go's assembler knows, in its order: the
-// destination last. Operands are registers, arrangements, lanes, memory,
-// parameters, immediates (int), and lists of arrangements.
+// Op emits an instruction that Go's assembler knows, with its order of operands: the
+// destination is last. Operands are registers, arrangements, lanes, memory, parameters,
+// immediates (int), and lists of arrangements.
 func (f *Func) Op(name string, operands ...any) {
 	f.check(name, operands...)
 	f.emit(name, operands)
@@ -112,8 +112,7 @@ type Global string
 
 func (g Global) String() string { return fmt.Sprintf("$%s<>(SB)", string(g)) }
 
-// Jump emits a branch to a label: B, BEQ, BLT and so on, or with a register CBZ
-// and CBNZ.
+// Jump emits a branch to a label: B, BEQ, BLT and so on, or with a register CBZ and CBNZ.
 func (f *Func) Jump(name, label string, regs ...GP) {
 	f.jumps[label] = true
 	text := "\t" + name + " "

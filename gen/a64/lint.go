@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// What goes wrong here goes wrong late, or on another system alone: R18 belongs
-// to the platform on Darwin and Windows, the goroutine lives in R28, and the
-// assembler uses R27 without asking. So every operand of every instruction is
-// checked when it is emitted, and every function when it is done.
+// Errors in registers show late, or only on another system: R18 belongs to the platform on
+// Darwin and Windows, R28 is the goroutine, and the assembler uses R27 as a temporary. So
+// every operand of every instruction is checked when it is emitted, and every function at
+// its end.
 
 func (f *Func) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("%s: %s", f.name, fmt.Sprintf(format, args...)))
 }
 
-// check reports operands that an instruction may not have: registers that are
-// not free for use or that nobody allocated, and writes to parameters.
+// check reports operands that an instruction may not have: registers that are reserved or
+// not allocated, unknown globals, and writes to parameters.
 func (f *Func) check(instruction string, operands ...any) {
 	for i, o := range operands {
 		switch o := o.(type) {
@@ -65,10 +65,10 @@ func (f *Func) checkVec(instruction string, v Vec) {
 	}
 }
 
-// finish checks what only the whole function shows.
+// finish checks the function as a whole.
 func (f *Func) finish() []error {
 	if !f.ended {
-		f.fail("runs on past its end")
+		f.fail("continues after its end")
 	}
 	for _, label := range sorted(f.jumps) {
 		if f.labels[label] == 0 {
@@ -80,7 +80,7 @@ func (f *Func) finish() []error {
 		case f.labels[label] > 1:
 			f.fail("label %s is set twice", label)
 		case !f.jumps[label]:
-			f.fail("nobody jumps to label %s", label)
+			f.fail("label %s has no jump to it", label)
 		}
 	}
 	for _, line := range f.lines {
@@ -89,7 +89,7 @@ func (f *Func) finish() []error {
 	return f.errs
 }
 
-// lintText looks for forbidden registers in the text itself, whatever made it.
+// lintText searches the text itself for forbidden registers.
 func (f *Func) lintText(line string) {
 	code, _, _ := strings.Cut(strings.TrimSpace(line), "//")
 	words := strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(" ,()[]\t<", r) })

@@ -71,11 +71,11 @@ func TestLintCatches(t *testing.T) {
 			f.Label("end")
 			f.Jump("B", "end")
 		}},
-		{"a label without a jump", "nobody jumps to label end", func(f *Func) {
+		{"a label without a jump", "label end has no jump to it", func(f *Func) {
 			f.Label("end")
 			f.Ret()
 		}},
-		{"no return", "runs on past its end", func(f *Func) {
+		{"no return", "continues after its end", func(f *Func) {
 			f.Jump("CBZ", "end", f.GP())
 			f.Label("end")
 		}},
@@ -105,7 +105,7 @@ func TestLintCatches(t *testing.T) {
 	}
 }
 
-// TestRegisters: all that are free are handed out, and no other.
+// TestRegisters: all free registers can be allocated, and no others.
 func TestRegisters(t *testing.T) {
 	err := build(func(f *Func) {
 		for n := range 25 {
@@ -139,7 +139,7 @@ func TestPanics(t *testing.T) {
 			}
 		}},
 		{"33 vectors", "F: out of vector registers", func(f *Func) { f.Vecs(33) }},
-		{"freeing twice", "F: R0 is freed and not in use", func(f *Func) {
+		{"freeing twice", "F: R0 is freed but not in use", func(f *Func) {
 			r := f.GP()
 			f.Free(r)
 			f.Free(r)
@@ -180,7 +180,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestFile compares a file with what it must look like.
+// TestFile compares a whole file with the expected one.
 func TestFile(t *testing.T) {
 	file := NewFile("asm", "arm64 && !purego")
 	table := file.Data("table", 0x3f800000)

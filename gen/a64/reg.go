@@ -2,18 +2,18 @@ package a64
 
 import "fmt"
 
-// A GP is a general register of 64 bits, X0 to X30; Go calls it R0 to R30.
+// A GP is a general register of 64 bits, X0 to X30, which Go calls R0 to R30.
 type GP struct{ n int }
 
-// A Vec is a vector register of 128 bits, V0 to V31. As an operand by itself it
-// is the scalar or the whole that Go's FMOV instructions call F0 to F31.
+// A Vec is a vector register of 128 bits, V0 to V31. As an operand by itself it is the scalar
+// or the whole register that Go's FMOV instructions call F0 to F31.
 type Vec struct{ n int }
 
-// R returns a general register by its number, for what has no other way to
-// name one. Registers that a function uses come from its GP method.
+// R returns a general register by its number, for tests and the lint. Registers that a
+// function uses come from its GP method.
 func R(n int) GP { return GP{n} }
 
-// forbidden says whom the general registers belong to that are not free.
+// forbidden lists the general registers that are reserved, and for whom.
 var forbidden = map[int]string{
 	18: "the platform's register",
 	26: "the closure's context",
@@ -60,7 +60,7 @@ func (a Arr) String() string {
 
 func (l Lane) String() string { return fmt.Sprintf("V%d.S[%d]", l.v.n, l.lane) }
 
-// A pool hands out registers, the lowest free one first.
+// A pool allocates registers, the lowest free one first.
 type pool struct {
 	free [32]bool
 	used [32]bool
@@ -84,7 +84,7 @@ func (p *pool) give(n int) bool {
 	return true
 }
 
-// GP allocates a general register. It panics when none is left.
+// GP allocates a general register. It panics if none is left.
 func (f *Func) GP() GP {
 	n, ok := f.gps.take()
 	if !ok {
@@ -93,7 +93,7 @@ func (f *Func) GP() GP {
 	return GP{n}
 }
 
-// Vec allocates a vector register. It panics when none is left.
+// Vec allocates a vector register. It panics if none is left.
 func (f *Func) Vec() Vec {
 	n, ok := f.vecs.take()
 	if !ok {
@@ -111,7 +111,7 @@ func (f *Func) Vecs(n int) []Vec {
 	return vs
 }
 
-// FreeVecs is the number of vector registers that are left.
+// FreeVecs is the number of free vector registers.
 func (f *Func) FreeVecs() int {
 	n := 0
 	for _, free := range f.vecs.free {
@@ -122,7 +122,7 @@ func (f *Func) FreeVecs() int {
 	return n
 }
 
-// Free gives registers back. It panics on one that is not in use.
+// Free frees registers. It panics if one is not in use.
 func (f *Func) Free(regs ...any) {
 	for _, r := range regs {
 		ok := false
@@ -138,12 +138,12 @@ func (f *Func) Free(regs ...any) {
 			}
 		}
 		if !ok {
-			panic(fmt.Sprintf("a64: %s: %v is freed and not in use", f.name, r))
+			panic(fmt.Sprintf("a64: %s: %v is freed but not in use", f.name, r))
 		}
 	}
 }
 
-// Scope frees all that body allocates.
+// Scope frees all registers that body allocates.
 func (f *Func) Scope(body func()) {
 	gps, vecs := f.gps, f.vecs
 	body()

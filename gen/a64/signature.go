@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A signature is the layout of a function's parameters and result on the stack,
-// as Go's stable calling convention for assembly (ABI0) has it.
+// A signature is the layout of a function's parameters and result on the stack, by Go's
+// stable calling convention for assembly (ABI0).
 type signature struct {
 	params []param
 	result *param
@@ -21,8 +21,8 @@ type param struct {
 	offset    int
 }
 
-// sizes of the types that may be used; all are aligned to their size, slices
-// to a pointer's.
+// sizes are those of the types that may be used. All are aligned to their size, slices to a
+// pointer's.
 var sizes = map[string]int{
 	"[]float32": 24, "[]uint16": 24, "[]int8": 24, "[]int32": 24, "[]uint32": 24, "[]int": 24, "[]bool": 24, "int": 8, "uint64": 8, "uint32": 4, "float32": 4, "bool": 1,
 }
@@ -50,7 +50,7 @@ func parseSignature(s string) (signature, error) {
 	if fn.Results == nil {
 		return sig, nil
 	}
-	sig.size = align(sig.size, 8) // results begin at a word
+	sig.size = align(sig.size, 8) // results begin at a multiple of 8
 	if len(fn.Results.List) != 1 || len(fn.Results.List[0].Names) > 0 {
 		return signature{}, fmt.Errorf("signature %s: one result without a name, or none", s)
 	}
@@ -96,8 +96,7 @@ type Param struct {
 
 func (p Param) String() string { return fmt.Sprintf("%s+%d(FP)", p.name, p.offset) }
 
-// Param is a parameter that is not a slice. Asking for one that is not there
-// is an error of the function.
+// Param is a parameter that is not a slice. An unknown name is an error of the function.
 func (f *Func) Param(name string) Param { return f.param(name, "", 0) }
 
 // Base is the pointer of a slice parameter.
@@ -129,8 +128,7 @@ func (f *Func) param(name, part string, offset int) Param {
 	return Param{}
 }
 
-// Load loads a parameter into a general register. All of them are words but
-// bool, which is a byte.
+// Load loads a parameter into a general register.
 func (f *Func) Load(p Param, r GP) {
 	switch p.typ {
 	case "bool":

@@ -7,6 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// AVX2 generates the functions of AVX2.
+func AVX2() (spec.Output, error) { return buildISA(avx2{}) }
+
 // avx2 is AVX2 with FMA: 16 registers of 8 lanes.
 type avx2 struct{}
 

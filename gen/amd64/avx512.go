@@ -7,6 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// AVX512 generates the functions of AVX-512.
+func AVX512() (spec.Output, error) { return buildISA(avx512{}) }
+
 // avx512 is AVX-512 F, VL, BW and DQ: 32 registers of 16 lanes, and masks.
 type avx512 struct{}
 

@@ -27,10 +27,6 @@ type gen struct {
 	functions []spec.Function
 }
 
-// AVX2 and AVX512 generate the functions of these ISAs.
-func AVX2() (spec.Output, error)   { return buildISA(avx2{}) }
-func AVX512() (spec.Output, error) { return buildISA(avx512{}) }
-
 // buildISA generates the functions of one ISA. It returns nothing unless all of them
 // compile and pass the lint.
 func buildISA(i isa) (spec.Output, error) {
