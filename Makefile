@@ -53,10 +53,9 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	go vet -tags purego work
 
-# Packages without goroutines are left out. internal/engine has no tests of its own: those
-# of kernel test it.
+# Packages without goroutines are left out.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./rope ./layer
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./rope ./numeric ./layer
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...
@@ -77,9 +76,9 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
 
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
-	go test -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME) ./kernel
-	go test -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME) ./linear
-	go test -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME) ./kvcache
+	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
+	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
+	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 
 # Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512.
 # There are also big-endian and 32-bit machines.

@@ -242,7 +242,7 @@ tile12done:
 	VMOVUPS Y11, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -414,7 +414,7 @@ tile11done:
 	VMOVUPS Y10, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -576,7 +576,7 @@ tile10done:
 	VMOVUPS Y9, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -726,7 +726,7 @@ tile9done:
 	VMOVUPS Y8, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -865,7 +865,7 @@ tile8done:
 	VMOVUPS Y7, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -992,7 +992,7 @@ tile7done:
 	VMOVUPS Y6, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1110,7 +1110,7 @@ tile6done:
 	VMOVUPS Y5, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1216,7 +1216,7 @@ tile5done:
 	VMOVUPS Y4, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -1311,7 +1311,7 @@ tile4done:
 	VMOVUPS Y3, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -1394,7 +1394,7 @@ tile3done:
 	VMOVUPS Y2, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -1467,7 +1467,7 @@ tile2done:
 	VMOVUPS Y1, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -1562,7 +1562,7 @@ tile1done:
 	VMOVUPS Y0, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -1788,7 +1788,7 @@ tile12done:
 	ADDQ    R14, CX
 	VMOVUPS Y12, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -1944,7 +1944,7 @@ tile11done:
 	ADDQ    R14, CX
 	VMOVUPS Y11, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -2091,7 +2091,7 @@ tile10done:
 	ADDQ    R14, CX
 	VMOVUPS Y10, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -2227,7 +2227,7 @@ tile9done:
 	ADDQ    R14, CX
 	VMOVUPS Y9, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -2353,7 +2353,7 @@ tile8done:
 	ADDQ    R14, CX
 	VMOVUPS Y8, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -2468,7 +2468,7 @@ tile7done:
 	ADDQ    R14, CX
 	VMOVUPS Y7, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2575,7 +2575,7 @@ tile6done:
 	ADDQ    R14, CX
 	VMOVUPS Y6, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2671,7 +2671,7 @@ tile5done:
 	ADDQ    R14, CX
 	VMOVUPS Y5, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -2757,7 +2757,7 @@ tile4done:
 	ADDQ    R14, CX
 	VMOVUPS Y4, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -2832,7 +2832,7 @@ tile3done:
 	ADDQ    R14, CX
 	VMOVUPS Y3, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -2898,7 +2898,7 @@ tile2done:
 	ADDQ    R14, CX
 	VMOVUPS Y2, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -2987,7 +2987,7 @@ tile1done:
 	ADDQ    R14, CX
 	VMOVUPS Y1, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -3236,7 +3236,7 @@ tile12done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -3413,7 +3413,7 @@ tile11done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3579,7 +3579,7 @@ tile10done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3732,7 +3732,7 @@ tile9done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -3873,7 +3873,7 @@ tile8done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -4001,7 +4001,7 @@ tile7done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4119,7 +4119,7 @@ tile6done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4224,7 +4224,7 @@ tile5done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -4317,7 +4317,7 @@ tile4done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -4397,7 +4397,7 @@ tile3done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -4466,7 +4466,7 @@ tile2done:
 	VMOVUPS     Y0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -4556,7 +4556,7 @@ tile1done:
 	VMOVUPS     Y1, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -4757,7 +4757,7 @@ tile6done:
 	VMOVUPS Y11, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4896,7 +4896,7 @@ tile5done:
 	VMOVUPS Y9, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5018,7 +5018,7 @@ tile4done:
 	VMOVUPS Y7, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5122,7 +5122,7 @@ tile3done:
 	VMOVUPS Y5, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5210,7 +5210,7 @@ tile2done:
 	VMOVUPS Y3, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -5316,7 +5316,7 @@ tile1done:
 	VMOVUPS Y1, 32(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -5508,7 +5508,7 @@ tile6done:
 	VMOVUPS Y12, (R10)
 	VMOVUPS Y13, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5639,7 +5639,7 @@ tile5done:
 	VMOVUPS Y10, (R10)
 	VMOVUPS Y11, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5754,7 +5754,7 @@ tile4done:
 	VMOVUPS Y8, (R10)
 	VMOVUPS Y9, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5852,7 +5852,7 @@ tile3done:
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5935,7 +5935,7 @@ tile2done:
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6037,7 +6037,7 @@ tile1done:
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -6250,7 +6250,7 @@ tile6done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6398,7 +6398,7 @@ tile5done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -6526,7 +6526,7 @@ tile4done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -6633,7 +6633,7 @@ tile3done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -6721,7 +6721,7 @@ tile2done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6824,7 +6824,7 @@ tile1done:
 	VMOVUPS     Y0, 32(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7013,7 +7013,7 @@ tile4done:
 	VMOVUPS Y11, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7138,7 +7138,7 @@ tile3done:
 	VMOVUPS Y8, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7241,7 +7241,7 @@ tile2done:
 	VMOVUPS Y5, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7361,7 +7361,7 @@ tile1done:
 	VMOVUPS Y2, 64(CX)
 	ADDQ    R9, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7545,7 +7545,7 @@ tile4done:
 	VMOVUPS Y13, 32(R9)
 	VMOVUPS Y14, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7666,7 +7666,7 @@ tile3done:
 	VMOVUPS Y10, 32(R9)
 	VMOVUPS Y11, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7766,7 +7766,7 @@ tile2done:
 	VMOVUPS Y7, 32(R9)
 	VMOVUPS Y8, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7884,7 +7884,7 @@ tile1done:
 	VMOVUPS Y4, 32(R9)
 	VMOVUPS Y5, 64(R9)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8087,7 +8087,7 @@ tile4done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -8221,7 +8221,7 @@ tile3done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -8328,7 +8328,7 @@ tile2done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8447,7 +8447,7 @@ tile1done:
 	VMOVUPS     Y0, 64(CX)
 	ADDQ        R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8630,7 +8630,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8792,7 +8792,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8975,7 +8975,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9203,7 +9203,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -9404,7 +9404,7 @@ tile2done:
 	VMOVUPS Y11, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9698,7 +9698,7 @@ tile1done:
 	VMOVUPS Y5, 160(CX)
 	ADDQ    R8, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -9718,7 +9718,6 @@ TEXT ·AddBiasAVX2(SB), NOSPLIT, $0-64
 	TESTQ   DX, DX
 	JZ      done
 
-	// One row.
 row:
 	XORL DI, DI
 
@@ -9996,7 +9995,7 @@ TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
 	VMOVUPS      const80000000AVX2<>+0(SB), Y2
 	VMOVUPS      const41103000AVX2<>+0(SB), Y3
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  SI, $0x00000010
 	JGE   chunk2
@@ -10005,7 +10004,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Y4
 	VMOVUPS 32(BX), Y5
@@ -10086,7 +10085,7 @@ chunk2done:
 	SUBQ    $0x00000010, SI
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Y4
 	MOVQ    AX, DI
@@ -10149,7 +10148,7 @@ TEXT ·MaskSpanAVX2(SB), NOSPLIT, $0-120
 	VMOVUPS const00000001AVX2<>+0(SB), Y0
 	VMOVUPS constff800000AVX2<>+0(SB), Y1
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	TESTQ        DI, DI
 	JZ           done
@@ -10162,8 +10161,8 @@ columns:
 	TESTQ        R9, R9
 	JZ           next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+	// Keep the scores with lo ≤ j < hi.
 	VMOVUPS   (R8), Y6
 	VPCMPGTD  Y5, Y2, Y7
 	VPCMPGTD  Y5, Y3, Y8
@@ -10222,7 +10221,7 @@ TEXT ·ALiBiAVX2(SB), NOSPLIT, $0-120
 	MOVQ    max_len+104(FP), R8
 	VMOVUPS const00000001AVX2<>+0(SB), Y0
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  R8, $0x00000010
 	JGE   chunk2
@@ -10231,7 +10230,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS      (BX), Y1
 	VMOVUPS      (SI), Y3
@@ -10276,7 +10275,7 @@ chunk2done:
 	SUBQ    $0x00000010, R8
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS      (BX), Y1
 	VMOVUPS      (SI), Y2
@@ -10323,7 +10322,7 @@ TEXT ·BiasAVX2(SB), NOSPLIT, $0-112
 	MOVQ    max_len+96(FP), R8
 	VMOVUPS const3fb8aa3bAVX2<>+0(SB), Y0
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (SI), Y1
 	MOVQ    AX, R9
@@ -10577,7 +10576,7 @@ TEXT ·MaskBoolAVX2(SB), NOSPLIT, $0-120
 	TESTQ        DX, DX
 	JZ           done
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (DI), Y2
 	MOVQ    AX, R9
@@ -10723,7 +10722,7 @@ maskboolstep:
 	ADDQ           R12, R9
 	JMP            maskboolstep
 
-	// Less than 16 columns are left: do the last 16.
+	// Less than 16 columns are left: compute the last 16.
 maskboolrest:
 	MOVQ  CX, R12
 	IMULQ R11, R12
@@ -10830,7 +10829,7 @@ TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88
 	MOVQ sum_base+64(FP), SI
 	MOVQ max_len+48(FP), DI
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  DI, $0x00000010
 	JGE   chunk2
@@ -10839,7 +10838,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Y0
 
@@ -10908,7 +10907,6 @@ chunk2row:
 	DECQ    R9
 	JNZ     chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	VMOVUPS Y0, (SI)
 	VMOVUPS Y1, 32(SI)
@@ -10918,7 +10916,7 @@ chunk2done:
 	SUBQ    $0x00000010, DI
 	JMP     columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Y0
 
@@ -10962,7 +10960,6 @@ chunk1row:
 	DECQ    R9
 	JNZ     chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	VMOVUPS Y0, (SI)
 	ADDQ    $0x00000020, AX
@@ -11055,7 +11052,7 @@ TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
 	TESTQ R8, R8
 	JZ    done
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVQ n+40(FP), R9
 	MOVQ j0+32(FP), R10
@@ -11064,7 +11061,7 @@ lanes:
 	SHRQ $0x02, R10
 	ANDQ $0x03, R11
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVL         sequence+72(FP), R12
 	MOVL         $0xd2511f53, R13
 	IMULQ        R13, R12
@@ -11279,7 +11276,7 @@ group:
 	VPXOR        Y0, Y8, Y8
 	VPXOR        Y15, Y8, Y8
 
-	// The halves' numbers side by side.
+	// Put the numbers of both halves into one vector.
 	VSHUFPS $0x88, Y14, Y12, Y12
 	VSHUFPS $0x88, Y7, Y10, Y10
 	VSHUFPS $0x88, Y8, Y9, Y9
@@ -11476,7 +11473,7 @@ many:
 	CMPQ R8, $0x04
 	JLE  few
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -11530,7 +11527,7 @@ packstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       packstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 packrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -11548,7 +11545,7 @@ packdone:
 	RET
 
 few:
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -11594,7 +11591,7 @@ fewstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -11702,7 +11699,7 @@ TEXT ·UnpackAVX2(SB), NOSPLIT, $0-128
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
@@ -11775,7 +11772,7 @@ unpackstep:
 	LEAQ         (R10)(BX*4), R10
 	JMP          unpackstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 unpackrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -11801,7 +11798,7 @@ few:
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	SUBQ $0x00000020, DX
 	SUBQ $0x00000020, SI
@@ -11866,7 +11863,7 @@ fewstep:
 	LEAQ      (R10)(BX*4), R10
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -11966,7 +11963,7 @@ TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -11988,7 +11985,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -12011,7 +12008,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -13286,7 +13283,7 @@ TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -13323,7 +13320,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -13770,7 +13767,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14101,7 +14098,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -14455,7 +14452,7 @@ TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -14477,7 +14474,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -14500,7 +14497,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -15749,7 +15746,7 @@ TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -15786,7 +15783,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -16348,7 +16345,7 @@ TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -16370,7 +16367,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -16393,7 +16390,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -17524,7 +17521,7 @@ TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -17561,7 +17558,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -18161,7 +18158,7 @@ TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -18183,7 +18180,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -18208,7 +18205,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -20182,7 +20179,7 @@ TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -20224,7 +20221,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9
@@ -21176,7 +21173,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21229,7 +21226,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21292,7 +21289,7 @@ vector:
 	CMPQ      R12, R11
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  vector
 
@@ -21356,7 +21353,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21421,7 +21418,7 @@ vector:
 	CMPQ         R8, DI
 	JE           done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -21471,7 +21468,7 @@ TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000008, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Y1
 	VMINPS  Y1, Y0, Y1
 
@@ -21586,7 +21583,7 @@ TEXT ·TanhAVX2(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000008, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Y2
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.

@@ -206,7 +206,7 @@ tile12done:
 	VMOVUPS Z11, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -345,7 +345,7 @@ tile11done:
 	VMOVUPS Z10, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -477,7 +477,7 @@ tile10done:
 	VMOVUPS Z9, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -600,7 +600,7 @@ tile9done:
 	VMOVUPS Z8, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -715,7 +715,7 @@ tile8done:
 	VMOVUPS Z7, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -821,7 +821,7 @@ tile7done:
 	VMOVUPS Z6, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -921,7 +921,7 @@ tile6done:
 	VMOVUPS Z5, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -1012,7 +1012,7 @@ tile5done:
 	VMOVUPS Z4, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -1095,7 +1095,7 @@ tile4done:
 	VMOVUPS Z3, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -1169,7 +1169,7 @@ tile3done:
 	VMOVUPS Z2, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -1236,7 +1236,7 @@ tile2done:
 	VMOVUPS Z1, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -1328,7 +1328,7 @@ tile1done:
 	VMOVUPS Z0, (CX)
 	ADDQ    R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -1518,7 +1518,7 @@ tile12done:
 	ADDQ    R14, CX
 	VMOVUPS Z12, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -1641,7 +1641,7 @@ tile11done:
 	ADDQ    R14, CX
 	VMOVUPS Z11, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -1758,7 +1758,7 @@ tile10done:
 	ADDQ    R14, CX
 	VMOVUPS Z10, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -1867,7 +1867,7 @@ tile9done:
 	ADDQ    R14, CX
 	VMOVUPS Z9, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -1969,7 +1969,7 @@ tile8done:
 	ADDQ    R14, CX
 	VMOVUPS Z8, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -2063,7 +2063,7 @@ tile7done:
 	ADDQ    R14, CX
 	VMOVUPS Z7, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2152,7 +2152,7 @@ tile6done:
 	ADDQ    R14, CX
 	VMOVUPS Z6, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -2233,7 +2233,7 @@ tile5done:
 	ADDQ    R14, CX
 	VMOVUPS Z5, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -2307,7 +2307,7 @@ tile4done:
 	ADDQ    R14, CX
 	VMOVUPS Z4, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -2373,7 +2373,7 @@ tile3done:
 	ADDQ    R14, CX
 	VMOVUPS Z3, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -2433,7 +2433,7 @@ tile2done:
 	ADDQ    R14, CX
 	VMOVUPS Z2, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -2519,7 +2519,7 @@ tile1done:
 	ADDQ    R14, CX
 	VMOVUPS Z1, (R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -2732,7 +2732,7 @@ tile12done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*4), AX
@@ -2876,7 +2876,7 @@ tile11done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3012,7 +3012,7 @@ tile10done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*2), AX
@@ -3138,7 +3138,7 @@ tile9done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000009, DI
 	LEAQ (AX)(DX*8), AX
 	LEAQ (AX)(DX*1), AX
@@ -3255,7 +3255,7 @@ tile8done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -3362,7 +3362,7 @@ tile7done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -3462,7 +3462,7 @@ tile6done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -3552,7 +3552,7 @@ tile5done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -3633,7 +3633,7 @@ tile4done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -3704,7 +3704,7 @@ tile3done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -3767,7 +3767,7 @@ tile2done:
 	VMOVUPS     Z0, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -3854,7 +3854,7 @@ tile1done:
 	VMOVUPS     Z1, (CX)
 	ADDQ        R15, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -4094,7 +4094,7 @@ tile8done:
 	VMOVUPS Z15, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -4266,7 +4266,7 @@ tile7done:
 	VMOVUPS Z13, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4423,7 +4423,7 @@ tile6done:
 	VMOVUPS Z11, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -4562,7 +4562,7 @@ tile5done:
 	VMOVUPS Z9, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -4684,7 +4684,7 @@ tile4done:
 	VMOVUPS Z7, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -4788,7 +4788,7 @@ tile3done:
 	VMOVUPS Z5, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -4876,7 +4876,7 @@ tile2done:
 	VMOVUPS Z3, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -4982,7 +4982,7 @@ tile1done:
 	VMOVUPS Z1, 64(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -5211,7 +5211,7 @@ tile8done:
 	VMOVUPS Z16, (R11)
 	VMOVUPS Z17, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -5373,7 +5373,7 @@ tile7done:
 	VMOVUPS Z14, (R11)
 	VMOVUPS Z15, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5521,7 +5521,7 @@ tile6done:
 	VMOVUPS Z12, (R11)
 	VMOVUPS Z13, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -5652,7 +5652,7 @@ tile5done:
 	VMOVUPS Z10, (R11)
 	VMOVUPS Z11, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -5767,7 +5767,7 @@ tile4done:
 	VMOVUPS Z8, (R11)
 	VMOVUPS Z9, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -5865,7 +5865,7 @@ tile3done:
 	VMOVUPS Z6, (R11)
 	VMOVUPS Z7, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -5948,7 +5948,7 @@ tile2done:
 	VMOVUPS Z4, (R11)
 	VMOVUPS Z5, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -6050,7 +6050,7 @@ tile1done:
 	VMOVUPS Z2, (R11)
 	VMOVUPS Z3, 64(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -6308,7 +6308,7 @@ tile8done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -6495,7 +6495,7 @@ tile7done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6664,7 +6664,7 @@ tile6done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -6812,7 +6812,7 @@ tile5done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -6940,7 +6940,7 @@ tile4done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -7047,7 +7047,7 @@ tile3done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -7135,7 +7135,7 @@ tile2done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -7238,7 +7238,7 @@ tile1done:
 	VMOVUPS     Z0, 64(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -7529,7 +7529,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -7746,7 +7746,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -7942,7 +7942,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -8114,7 +8114,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -8263,7 +8263,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -8388,7 +8388,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -8491,7 +8491,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -8611,7 +8611,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -8893,7 +8893,7 @@ tile8done:
 	VMOVUPS Z25, 64(R11)
 	VMOVUPS Z26, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -9102,7 +9102,7 @@ tile7done:
 	VMOVUPS Z22, 64(R11)
 	VMOVUPS Z23, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -9291,7 +9291,7 @@ tile6done:
 	VMOVUPS Z19, 64(R11)
 	VMOVUPS Z20, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -9457,7 +9457,7 @@ tile5done:
 	VMOVUPS Z16, 64(R11)
 	VMOVUPS Z17, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -9601,7 +9601,7 @@ tile4done:
 	VMOVUPS Z13, 64(R11)
 	VMOVUPS Z14, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -9722,7 +9722,7 @@ tile3done:
 	VMOVUPS Z10, 64(R11)
 	VMOVUPS Z11, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -9822,7 +9822,7 @@ tile2done:
 	VMOVUPS Z7, 64(R11)
 	VMOVUPS Z8, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -9940,7 +9940,7 @@ tile1done:
 	VMOVUPS Z4, 64(R11)
 	VMOVUPS Z5, 128(R11)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -10265,7 +10265,7 @@ tile8done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -10511,7 +10511,7 @@ tile7done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -10731,7 +10731,7 @@ tile6done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -10922,7 +10922,7 @@ tile5done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -11085,7 +11085,7 @@ tile4done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -11219,7 +11219,7 @@ tile3done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -11326,7 +11326,7 @@ tile2done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -11445,7 +11445,7 @@ tile1done:
 	VMOVUPS     Z0, 128(CX)
 	ADDQ        R13, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -11724,7 +11724,7 @@ tile6done:
 	VMOVUPS Z23, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -11929,7 +11929,7 @@ tile5done:
 	VMOVUPS Z19, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -12105,7 +12105,7 @@ tile4done:
 	VMOVUPS Z15, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -12251,7 +12251,7 @@ tile3done:
 	VMOVUPS Z11, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -12369,7 +12369,7 @@ tile2done:
 	VMOVUPS Z7, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -12503,7 +12503,7 @@ tile1done:
 	VMOVUPS Z3, 192(CX)
 	ADDQ    R10, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -12777,7 +12777,7 @@ tile6done:
 	VMOVUPS Z26, 128(R10)
 	VMOVUPS Z27, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -12978,7 +12978,7 @@ tile5done:
 	VMOVUPS Z22, 128(R10)
 	VMOVUPS Z23, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -13151,7 +13151,7 @@ tile4done:
 	VMOVUPS Z18, 128(R10)
 	VMOVUPS Z19, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -13295,7 +13295,7 @@ tile3done:
 	VMOVUPS Z14, 128(R10)
 	VMOVUPS Z15, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -13412,7 +13412,7 @@ tile2done:
 	VMOVUPS Z10, 128(R10)
 	VMOVUPS Z11, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -13546,7 +13546,7 @@ tile1done:
 	VMOVUPS Z6, 128(R10)
 	VMOVUPS Z7, 192(R10)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -13861,7 +13861,7 @@ tile6done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -14095,7 +14095,7 @@ tile5done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -14293,7 +14293,7 @@ tile4done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -14454,7 +14454,7 @@ tile3done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -14580,7 +14580,7 @@ tile2done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -14715,7 +14715,7 @@ tile1done:
 	VMOVUPS     Z0, 192(CX)
 	ADDQ        R12, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -15015,7 +15015,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -15241,7 +15241,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -15446,7 +15446,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -15618,7 +15618,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -15767,7 +15767,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -15892,7 +15892,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -15995,7 +15995,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -16115,7 +16115,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -16412,7 +16412,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -16635,7 +16635,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -16837,7 +16837,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -17009,7 +17009,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -17158,7 +17158,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -17283,7 +17283,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -17386,7 +17386,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -17539,7 +17539,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -17845,7 +17845,7 @@ tile8done:
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
@@ -18077,7 +18077,7 @@ tile7done:
 	VMOVUPS Z20, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000007, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -18288,7 +18288,7 @@ tile6done:
 	VMOVUPS Z17, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000006, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*2), AX
@@ -18469,7 +18469,7 @@ tile5done:
 	VMOVUPS Z14, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000005, DI
 	LEAQ (AX)(DX*4), AX
 	LEAQ (AX)(DX*1), AX
@@ -18627,7 +18627,7 @@ tile4done:
 	VMOVUPS Z11, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
@@ -18761,7 +18761,7 @@ tile3done:
 	VMOVUPS Z8, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
@@ -18873,7 +18873,7 @@ tile2done:
 	VMOVUPS Z5, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
@@ -19059,7 +19059,7 @@ tile1done:
 	VMOVUPS Z2, 128(CX)
 	ADDQ    R11, CX
 
-	// On to the rows below.
+	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
@@ -19079,7 +19079,6 @@ TEXT ·AddBiasAVX512(SB), NOSPLIT, $0-64
 	TESTQ   DX, DX
 	JZ      done
 
-	// One row.
 row:
 	XORL DI, DI
 
@@ -19442,7 +19441,7 @@ TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72
 	VMOVUPS      tanhTAVX512<>+0(SB), Z11
 	VMOVUPS      tanhVAVX512<>+0(SB), Z12
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  SI, $0x00000040
 	JGE   chunk4
@@ -19453,7 +19452,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes, one row a turn.
+	// 4 vectors of lanes, one row per iteration.
 chunk4:
 	VMOVUPS (BX), Z13
 	VMOVUPS 64(BX), Z14
@@ -19592,7 +19591,7 @@ chunk4done:
 	SUBQ    $0x00000040, SI
 	JMP     columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Z13
 	VMOVUPS 64(BX), Z14
@@ -19671,7 +19670,7 @@ chunk2done:
 	SUBQ    $0x00000020, SI
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Z13
 	MOVQ    AX, DI
@@ -19733,7 +19732,7 @@ TEXT ·MaskSpanAVX512(SB), NOSPLIT, $0-120
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 	VMOVUPS constff800000AVX512<>+0(SB), Z1
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	TESTQ        DI, DI
 	JZ           done
@@ -19746,8 +19745,8 @@ columns:
 	TESTQ        R9, R9
 	JZ           next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+	// Keep the scores with lo ≤ j < hi.
 	VMOVUPS   (R8), Z6
 	VPCMPD    $0x02, Z5, Z2, K1
 	VPCMPD    $0x01, Z3, Z5, K1, K1
@@ -19821,7 +19820,7 @@ TEXT ·ALiBiAVX512(SB), NOSPLIT, $0-120
 	MOVQ    max_len+104(FP), R8
 	VMOVUPS const00000001AVX512<>+0(SB), Z0
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  R8, $0x00000040
 	JGE   chunk4
@@ -19832,7 +19831,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes, one row a turn.
+	// 4 vectors of lanes, one row per iteration.
 chunk4:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z5
@@ -19899,7 +19898,7 @@ chunk4done:
 	SUBQ    $0x00000040, R8
 	JMP     columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z3
@@ -19944,7 +19943,7 @@ chunk2done:
 	SUBQ    $0x00000020, R8
 	JMP     columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	VMOVUPS      (BX), Z1
 	VMOVUPS      (SI), Z2
@@ -19992,7 +19991,7 @@ TEXT ·BiasAVX512(SB), NOSPLIT, $0-112
 	VMOVUPS const3fb8aa3bAVX512<>+0(SB), Z0
 	VMOVUPS constff800000AVX512<>+0(SB), Z1
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (SI), Z2
 	MOVQ    AX, R9
@@ -20366,7 +20365,7 @@ TEXT ·MaskBoolAVX512(SB), NOSPLIT, $0-120
 	TESTQ        DX, DX
 	JZ           done
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	VMOVUPS (DI), Z6
 	MOVQ    AX, R9
@@ -20544,7 +20543,7 @@ maskboolstep:
 	ADDQ         R12, R9
 	JMP          maskboolstep
 
-	// Less than 16 columns are left: do the last 16.
+	// Less than 16 columns are left: compute the last 16.
 maskboolrest:
 	MOVQ  CX, R12
 	IMULQ R11, R12
@@ -20708,7 +20707,7 @@ TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
 	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMPQ  DI, $0x00000040
 	JGE   chunk4
@@ -20719,7 +20718,7 @@ columns:
 	VZEROUPPER
 	RET
 
-	// 4 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 4 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk4:
 	VMOVUPS (BX), Z8
 
@@ -20826,7 +20825,6 @@ chunk4row:
 	DECQ        R9
 	JNZ         chunk4row
 
-	// Store the sums; on to the next columns.
 chunk4done:
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, 64(SI)
@@ -20838,7 +20836,7 @@ chunk4done:
 	SUBQ    $0x00000040, DI
 	JMP     columns
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	VMOVUPS (BX), Z8
 
@@ -20901,7 +20899,6 @@ chunk2row:
 	DECQ        R9
 	JNZ         chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, 64(SI)
@@ -20911,7 +20908,7 @@ chunk2done:
 	SUBQ    $0x00000020, DI
 	JMP     columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	VMOVUPS (BX), Z8
 
@@ -20952,7 +20949,6 @@ chunk1row:
 	DECQ        R9
 	JNZ         chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	VMOVUPS Z8, (SI)
 	ADDQ    $0x00000040, AX
@@ -21103,7 +21099,7 @@ TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
 	TESTQ   R8, R8
 	JZ      done
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVQ n+40(FP), R9
 	MOVQ j0+32(FP), R10
@@ -21112,7 +21108,7 @@ lanes:
 	SHRQ $0x02, R10
 	ANDQ $0x03, R11
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVL            sequence+72(FP), R12
 	MOVL            $0xd2511f53, R13
 	IMULQ           R13, R12
@@ -21253,7 +21249,7 @@ group:
 	VPSRLQ          $0x20, Z10, Z14
 	VPTERNLOGD.BCST $0x96, 76(DX), Z2, Z14
 
-	// The halves' numbers side by side.
+	// Put the numbers of both halves into one vector.
 	VSHUFPS $0x88, Z15, Z16, Z16
 	VSHUFPS $0x88, Z9, Z12, Z12
 	VSHUFPS $0x88, Z14, Z11, Z11
@@ -21464,7 +21460,7 @@ many:
 	CMPQ R8, $0x04
 	JLE  few
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 packcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -21534,7 +21530,7 @@ packstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       packstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 packrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -21552,7 +21548,7 @@ packdone:
 	RET
 
 few:
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	MOVQ    DX, R8
 	MOVQ    AX, R9
@@ -21598,7 +21594,7 @@ fewstep:
 	LEAQ      (R9)(CX*4), R9
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R8)(R10*4), R8
 	MOVQ  CX, R11
@@ -21706,7 +21702,7 @@ TEXT ·UnpackAVX512(SB), NOSPLIT, $0-128
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
 	SUBQ $0x00000040, DX
 	SUBQ $0x00000040, SI
@@ -21795,7 +21791,7 @@ unpackstep:
 	LEAQ          (R10)(BX*4), R10
 	JMP           unpackstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 unpackrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -21821,7 +21817,7 @@ few:
 	LEAQ   (SI)(R9*4), SI
 	LEAQ   (CX)(R9*8), CX
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 fewcolumns:
 	SUBQ $0x00000040, DX
 	SUBQ $0x00000040, SI
@@ -21886,7 +21882,7 @@ fewstep:
 	LEAQ      (R10)(BX*4), R10
 	JMP       fewstep
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 fewrest:
 	LEAQ  (R11)(R12*4), R11
 	MOVQ  BX, R13
@@ -21986,7 +21982,7 @@ TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
 	ANDQ $-256, CX
 	MOVQ AX, BX
@@ -22008,7 +22004,7 @@ rows:
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -22031,7 +22027,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -25152,7 +25148,7 @@ TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -25189,7 +25185,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -25994,7 +25990,7 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -26819,7 +26815,7 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVQ n+96(FP), CX
 	SUBQ R14, CX
@@ -27668,7 +27664,7 @@ TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -27692,7 +27688,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -27715,7 +27711,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -27728,7 +27724,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -34508,7 +34504,7 @@ TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -34545,7 +34541,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -35494,7 +35490,7 @@ TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -35518,7 +35514,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+88(FP), $0x10
 	JGE   whole
@@ -35541,7 +35537,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   group
 	MOVQ n+80(FP), CX
@@ -35554,7 +35550,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+80(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -41715,7 +41711,7 @@ TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
 	ANDQ $-128, CX
 	MOVQ AX, BX
@@ -41752,7 +41748,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+96(FP), R9
 	SUBQ R14, R9
@@ -42742,7 +42738,7 @@ TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ    CX, AX
 	JE      dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -42766,7 +42762,7 @@ rows:
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMPQ  m+128(FP), $0x10
 	JGE   whole
@@ -42791,7 +42787,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one group of few.
+	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+128(FP), $0x20
 	JL   group
 	MOVQ n+120(FP), CX
@@ -42804,7 +42800,7 @@ whole:
 	CMPQ CX, $0x04
 	JE   double4
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 group:
 	MOVQ n+120(FP), CX
 	SUBQ s_len+8(FP), CX
@@ -49972,7 +49968,7 @@ TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	CMPQ CX, AX
 	JE   dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
 	ANDQ $-64, CX
 	MOVQ AX, BX
@@ -50014,7 +50010,7 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// A group of queries, the largest there is code for.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVQ n+136(FP), R9
 	SUBQ R14, R9
@@ -51333,7 +51329,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51386,7 +51382,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51449,7 +51445,7 @@ vector:
 	CMPQ      R12, R11
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R13, R12
 	JMP  vector
 
@@ -51513,7 +51509,7 @@ vector:
 	CMPQ      R8, DI
 	JE        done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51576,7 +51572,7 @@ vector:
 	CMPQ    R8, DI
 	JE      done
 
-	// Less than a vector is left: do the last one.
+	// Less than a vector is left: convert the last one.
 	MOVQ R9, R8
 	JMP  vector
 
@@ -51642,7 +51638,7 @@ TEXT ·Exp2AVX512(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000010, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Z9
 	VMINPS  Z9, Z0, Z9
 
@@ -51765,7 +51761,7 @@ TEXT ·TanhAVX512(SB), NOSPLIT, $0-48
 	SUBQ    $0x00000010, SI
 	JL      single
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	VMOVUPS (CX)(SI*4), Z11
 
 	// tanh: the point c nearest to |x|, and r = |x|-c.

@@ -262,7 +262,7 @@ tile16zero:
 	CMP $4, R3
 	BNE tile16left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile16rowend
 	PCALIGN $32
@@ -364,7 +364,7 @@ tile16rowend:
 	ADD $4, R24, R24
 	B tile16left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -546,7 +546,7 @@ tile16done:
 	FMOVQ F15, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R21, R0, R0
 	SUB $16, R2, R2
@@ -614,7 +614,7 @@ tile15zero:
 	CMP $4, R3
 	BNE tile15left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile15rowend
 	PCALIGN $32
@@ -711,7 +711,7 @@ tile15rowend:
 	ADD $4, R24, R24
 	B tile15left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -889,7 +889,7 @@ tile15done:
 	FMOVQ F14, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R20, R0, R0
 	SUB $15, R2, R2
@@ -954,7 +954,7 @@ tile14zero:
 	CMP $4, R3
 	BNE tile14left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
@@ -1046,7 +1046,7 @@ tile14rowend:
 	ADD $4, R24, R24
 	B tile14left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -1212,7 +1212,7 @@ tile14done:
 	FMOVQ F13, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R19, R0, R0
 	SUB $14, R2, R2
@@ -1274,7 +1274,7 @@ tile13zero:
 	CMP $4, R3
 	BNE tile13left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
@@ -1361,7 +1361,7 @@ tile13rowend:
 	ADD $4, R24, R24
 	B tile13left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -1519,7 +1519,7 @@ tile13done:
 	FMOVQ F12, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R17, R0, R0
 	SUB $13, R2, R2
@@ -1578,7 +1578,7 @@ tile12zero:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
@@ -1660,7 +1660,7 @@ tile12rowend:
 	ADD $4, R24, R24
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -1806,7 +1806,7 @@ tile12done:
 	FMOVQ F11, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -1862,7 +1862,7 @@ tile11zero:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
@@ -1939,7 +1939,7 @@ tile11rowend:
 	ADD $4, R24, R24
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -2081,7 +2081,7 @@ tile11done:
 	FMOVQ F10, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -2134,7 +2134,7 @@ tile10zero:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
@@ -2206,7 +2206,7 @@ tile10rowend:
 	ADD $4, R24, R24
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -2336,7 +2336,7 @@ tile10done:
 	FMOVQ F9, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -2386,7 +2386,7 @@ tile9zero:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
@@ -2453,7 +2453,7 @@ tile9rowend:
 	ADD $4, R24, R24
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -2575,7 +2575,7 @@ tile9done:
 	FMOVQ F8, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -2622,7 +2622,7 @@ tile8zero:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
@@ -2684,7 +2684,7 @@ tile8rowend:
 	ADD $4, R24, R24
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -2794,7 +2794,7 @@ tile8done:
 	FMOVQ F7, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -2838,7 +2838,7 @@ tile7zero:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
@@ -2895,7 +2895,7 @@ tile7rowend:
 	ADD $4, R24, R24
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -3001,7 +3001,7 @@ tile7done:
 	FMOVQ F6, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -3042,7 +3042,7 @@ tile6zero:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
@@ -3094,7 +3094,7 @@ tile6rowend:
 	ADD $4, R24, R24
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -3188,7 +3188,7 @@ tile6done:
 	FMOVQ F5, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -3226,7 +3226,7 @@ tile5zero:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
@@ -3273,7 +3273,7 @@ tile5rowend:
 	ADD $4, R24, R24
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -3359,7 +3359,7 @@ tile5done:
 	FMOVQ F4, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -3394,7 +3394,7 @@ tile4zero:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
@@ -3436,7 +3436,7 @@ tile4rowend:
 	ADD $4, R24, R24
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -3510,7 +3510,7 @@ tile4done:
 	FMOVQ F3, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -3542,7 +3542,7 @@ tile3zero:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
@@ -3579,7 +3579,7 @@ tile3rowend:
 	ADD $4, R24, R24
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -3649,7 +3649,7 @@ tile3done:
 	FMOVQ F2, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -3678,7 +3678,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
@@ -3710,7 +3710,7 @@ tile2rowend:
 	ADD $4, R24, R24
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -3768,7 +3768,7 @@ tile2done:
 	FMOVQ F1, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -3794,7 +3794,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
@@ -3821,7 +3821,7 @@ tile1rowend:
 	ADD $4, R24, R24
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -3871,7 +3871,7 @@ tile1done:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -3979,7 +3979,7 @@ tile16:
 	CMP $4, R3
 	BNE tile16left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile16rowend
 	PCALIGN $32
@@ -4081,7 +4081,7 @@ tile16rowend:
 	ADD $4, R24, R24
 	B tile16left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -4300,7 +4300,7 @@ tile16done:
 	ADD R5, R1, R1
 	FMOVQ F16, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R21, R0, R0
 	SUB $16, R2, R2
@@ -4331,7 +4331,7 @@ tile15:
 	CMP $4, R3
 	BNE tile15left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile15rowend
 	PCALIGN $32
@@ -4428,7 +4428,7 @@ tile15rowend:
 	ADD $4, R24, R24
 	B tile15left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -4641,7 +4641,7 @@ tile15done:
 	ADD R5, R1, R1
 	FMOVQ F15, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R20, R0, R0
 	SUB $15, R2, R2
@@ -4671,7 +4671,7 @@ tile14:
 	CMP $4, R3
 	BNE tile14left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
@@ -4763,7 +4763,7 @@ tile14rowend:
 	ADD $4, R24, R24
 	B tile14left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -4962,7 +4962,7 @@ tile14done:
 	ADD R5, R1, R1
 	FMOVQ F14, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R19, R0, R0
 	SUB $14, R2, R2
@@ -4991,7 +4991,7 @@ tile13:
 	CMP $4, R3
 	BNE tile13left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
@@ -5078,7 +5078,7 @@ tile13rowend:
 	ADD $4, R24, R24
 	B tile13left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -5267,7 +5267,7 @@ tile13done:
 	ADD R5, R1, R1
 	FMOVQ F13, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R17, R0, R0
 	SUB $13, R2, R2
@@ -5295,7 +5295,7 @@ tile12:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
@@ -5377,7 +5377,7 @@ tile12rowend:
 	ADD $4, R24, R24
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -5552,7 +5552,7 @@ tile12done:
 	ADD R5, R1, R1
 	FMOVQ F12, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -5579,7 +5579,7 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
@@ -5656,7 +5656,7 @@ tile11rowend:
 	ADD $4, R24, R24
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -5825,7 +5825,7 @@ tile11done:
 	ADD R5, R1, R1
 	FMOVQ F11, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -5851,7 +5851,7 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
@@ -5923,7 +5923,7 @@ tile10rowend:
 	ADD $4, R24, R24
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -6078,7 +6078,7 @@ tile10done:
 	ADD R5, R1, R1
 	FMOVQ F10, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -6103,7 +6103,7 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
@@ -6170,7 +6170,7 @@ tile9rowend:
 	ADD $4, R24, R24
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -6315,7 +6315,7 @@ tile9done:
 	ADD R5, R1, R1
 	FMOVQ F9, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -6339,7 +6339,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
@@ -6401,7 +6401,7 @@ tile8rowend:
 	ADD $4, R24, R24
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -6532,7 +6532,7 @@ tile8done:
 	ADD R5, R1, R1
 	FMOVQ F8, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -6555,7 +6555,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
@@ -6612,7 +6612,7 @@ tile7rowend:
 	ADD $4, R24, R24
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -6737,7 +6737,7 @@ tile7done:
 	ADD R5, R1, R1
 	FMOVQ F7, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -6759,7 +6759,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
@@ -6811,7 +6811,7 @@ tile6rowend:
 	ADD $4, R24, R24
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -6922,7 +6922,7 @@ tile6done:
 	ADD R5, R1, R1
 	FMOVQ F6, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -6943,7 +6943,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
@@ -6990,7 +6990,7 @@ tile5rowend:
 	ADD $4, R24, R24
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -7091,7 +7091,7 @@ tile5done:
 	ADD R5, R1, R1
 	FMOVQ F5, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -7111,7 +7111,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
@@ -7153,7 +7153,7 @@ tile4rowend:
 	ADD $4, R24, R24
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -7240,7 +7240,7 @@ tile4done:
 	ADD R5, R1, R1
 	FMOVQ F4, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -7259,7 +7259,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
@@ -7296,7 +7296,7 @@ tile3rowend:
 	ADD $4, R24, R24
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -7377,7 +7377,7 @@ tile3done:
 	ADD R5, R1, R1
 	FMOVQ F3, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -7395,7 +7395,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
@@ -7427,7 +7427,7 @@ tile2rowend:
 	ADD $4, R24, R24
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -7494,7 +7494,7 @@ tile2done:
 	ADD R5, R1, R1
 	FMOVQ F2, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -7511,7 +7511,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
@@ -7538,7 +7538,7 @@ tile1rowend:
 	ADD $4, R24, R24
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -7595,7 +7595,7 @@ tile1done:
 	ADD R5, R1, R1
 	FMOVQ F1, (R22)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -7703,7 +7703,7 @@ tile16:
 	CMP $4, R3
 	BNE tile16left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile16rowend
 	PCALIGN $32
@@ -7805,7 +7805,7 @@ tile16rowend:
 	ADD $4, R24, R24
 	B tile16left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile16columns:
 	SUBS $4, R24, R24
 	BLT tile16columnend
@@ -8041,7 +8041,7 @@ tile16done:
 	FMOVQ F19, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R21, R0, R0
 	SUB $16, R2, R2
@@ -8072,7 +8072,7 @@ tile15:
 	CMP $4, R3
 	BNE tile15left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile15rowend
 	PCALIGN $32
@@ -8169,7 +8169,7 @@ tile15rowend:
 	ADD $4, R24, R24
 	B tile15left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile15columns:
 	SUBS $4, R24, R24
 	BLT tile15columnend
@@ -8398,7 +8398,7 @@ tile15done:
 	FMOVQ F17, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R20, R0, R0
 	SUB $15, R2, R2
@@ -8428,7 +8428,7 @@ tile14:
 	CMP $4, R3
 	BNE tile14left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile14rowend
 	PCALIGN $32
@@ -8520,7 +8520,7 @@ tile14rowend:
 	ADD $4, R24, R24
 	B tile14left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile14columns:
 	SUBS $4, R24, R24
 	BLT tile14columnend
@@ -8734,7 +8734,7 @@ tile14done:
 	FMOVQ F17, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R19, R0, R0
 	SUB $14, R2, R2
@@ -8763,7 +8763,7 @@ tile13:
 	CMP $4, R3
 	BNE tile13left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile13rowend
 	PCALIGN $32
@@ -8850,7 +8850,7 @@ tile13rowend:
 	ADD $4, R24, R24
 	B tile13left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile13columns:
 	SUBS $4, R24, R24
 	BLT tile13columnend
@@ -9053,7 +9053,7 @@ tile13done:
 	FMOVQ F15, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R17, R0, R0
 	SUB $13, R2, R2
@@ -9081,7 +9081,7 @@ tile12:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile12rowend
 	PCALIGN $32
@@ -9163,7 +9163,7 @@ tile12rowend:
 	ADD $4, R24, R24
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $4, R24, R24
 	BLT tile12columnend
@@ -9351,7 +9351,7 @@ tile12done:
 	FMOVQ F15, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -9378,7 +9378,7 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile11rowend
 	PCALIGN $32
@@ -9455,7 +9455,7 @@ tile11rowend:
 	ADD $4, R24, R24
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $4, R24, R24
 	BLT tile11columnend
@@ -9636,7 +9636,7 @@ tile11done:
 	FMOVQ F13, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -9662,7 +9662,7 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile10rowend
 	PCALIGN $32
@@ -9734,7 +9734,7 @@ tile10rowend:
 	ADD $4, R24, R24
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $4, R24, R24
 	BLT tile10columnend
@@ -9900,7 +9900,7 @@ tile10done:
 	FMOVQ F13, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -9925,7 +9925,7 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile9rowend
 	PCALIGN $32
@@ -9992,7 +9992,7 @@ tile9rowend:
 	ADD $4, R24, R24
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $4, R24, R24
 	BLT tile9columnend
@@ -10147,7 +10147,7 @@ tile9done:
 	FMOVQ F11, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -10171,7 +10171,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile8rowend
 	PCALIGN $32
@@ -10233,7 +10233,7 @@ tile8rowend:
 	ADD $4, R24, R24
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $4, R24, R24
 	BLT tile8columnend
@@ -10373,7 +10373,7 @@ tile8done:
 	FMOVQ F11, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -10396,7 +10396,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile7rowend
 	PCALIGN $32
@@ -10453,7 +10453,7 @@ tile7rowend:
 	ADD $4, R24, R24
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $4, R24, R24
 	BLT tile7columnend
@@ -10586,7 +10586,7 @@ tile7done:
 	FMOVQ F9, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -10608,7 +10608,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile6rowend
 	PCALIGN $32
@@ -10660,7 +10660,7 @@ tile6rowend:
 	ADD $4, R24, R24
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $4, R24, R24
 	BLT tile6columnend
@@ -10778,7 +10778,7 @@ tile6done:
 	FMOVQ F9, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -10799,7 +10799,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile5rowend
 	PCALIGN $32
@@ -10846,7 +10846,7 @@ tile5rowend:
 	ADD $4, R24, R24
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $4, R24, R24
 	BLT tile5columnend
@@ -10953,7 +10953,7 @@ tile5done:
 	FMOVQ F7, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -10973,7 +10973,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile4rowend
 	PCALIGN $32
@@ -11015,7 +11015,7 @@ tile4rowend:
 	ADD $4, R24, R24
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $4, R24, R24
 	BLT tile4columnend
@@ -11107,7 +11107,7 @@ tile4done:
 	FMOVQ F7, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -11126,7 +11126,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile3rowend
 	PCALIGN $32
@@ -11163,7 +11163,7 @@ tile3rowend:
 	ADD $4, R24, R24
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $4, R24, R24
 	BLT tile3columnend
@@ -11248,7 +11248,7 @@ tile3done:
 	FMOVQ F5, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -11266,7 +11266,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile2rowend
 	PCALIGN $32
@@ -11298,7 +11298,7 @@ tile2rowend:
 	ADD $4, R24, R24
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R24, R24
 	BLT tile2columnend
@@ -11368,7 +11368,7 @@ tile2done:
 	FMOVQ F5, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -11385,7 +11385,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R24, R24
 	BLT tile1rowend
 	PCALIGN $32
@@ -11412,7 +11412,7 @@ tile1rowend:
 	ADD $4, R24, R24
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R24, R24
 	BLT tile1columnend
@@ -11471,7 +11471,7 @@ tile1done:
 	FMOVQ F3, (R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -11618,7 +11618,7 @@ tile12zero:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile12rowend
 	PCALIGN $32
@@ -11698,7 +11698,7 @@ tile12rowend:
 	ADD $2, R20, R20
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -11859,7 +11859,7 @@ tile12done:
 	FMOVQ F23, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -11937,7 +11937,7 @@ tile11zero:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
@@ -12012,7 +12012,7 @@ tile11rowend:
 	ADD $2, R20, R20
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -12165,7 +12165,7 @@ tile11done:
 	FMOVQ F21, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -12238,7 +12238,7 @@ tile10zero:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
@@ -12308,7 +12308,7 @@ tile10rowend:
 	ADD $2, R20, R20
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -12449,7 +12449,7 @@ tile10done:
 	FMOVQ F19, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -12517,7 +12517,7 @@ tile9zero:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
@@ -12582,7 +12582,7 @@ tile9rowend:
 	ADD $2, R20, R20
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -12713,7 +12713,7 @@ tile9done:
 	FMOVQ F17, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -12776,7 +12776,7 @@ tile8zero:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
@@ -12836,7 +12836,7 @@ tile8rowend:
 	ADD $2, R20, R20
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -12955,7 +12955,7 @@ tile8done:
 	FMOVQ F15, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -13013,7 +13013,7 @@ tile7zero:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
@@ -13068,7 +13068,7 @@ tile7rowend:
 	ADD $2, R20, R20
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -13179,7 +13179,7 @@ tile7done:
 	FMOVQ F13, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -13232,7 +13232,7 @@ tile6zero:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
@@ -13282,7 +13282,7 @@ tile6rowend:
 	ADD $2, R20, R20
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -13381,7 +13381,7 @@ tile6done:
 	FMOVQ F11, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -13429,7 +13429,7 @@ tile5zero:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
@@ -13474,7 +13474,7 @@ tile5rowend:
 	ADD $2, R20, R20
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -13563,7 +13563,7 @@ tile5done:
 	FMOVQ F9, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -13606,7 +13606,7 @@ tile4zero:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
@@ -13646,7 +13646,7 @@ tile4rowend:
 	ADD $2, R20, R20
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -13723,7 +13723,7 @@ tile4done:
 	FMOVQ F7, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -13761,7 +13761,7 @@ tile3zero:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
@@ -13796,7 +13796,7 @@ tile3rowend:
 	ADD $2, R20, R20
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -13865,7 +13865,7 @@ tile3done:
 	FMOVQ F5, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -13898,7 +13898,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
@@ -13928,7 +13928,7 @@ tile2rowend:
 	ADD $2, R20, R20
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -13985,7 +13985,7 @@ tile2done:
 	FMOVQ F3, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -14013,7 +14013,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
@@ -14038,7 +14038,7 @@ tile1rowend:
 	ADD $2, R20, R20
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -14085,7 +14085,7 @@ tile1done:
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -14189,7 +14189,7 @@ tile12:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile12rowend
 	PCALIGN $32
@@ -14269,7 +14269,7 @@ tile12rowend:
 	ADD $2, R20, R20
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -14485,7 +14485,7 @@ tile12done:
 	FMOVQ F24, (R17)
 	FMOVQ F25, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -14523,7 +14523,7 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
@@ -14598,7 +14598,7 @@ tile11rowend:
 	ADD $2, R20, R20
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -14802,7 +14802,7 @@ tile11done:
 	FMOVQ F22, (R17)
 	FMOVQ F23, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -14838,7 +14838,7 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
@@ -14908,7 +14908,7 @@ tile10rowend:
 	ADD $2, R20, R20
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -15096,7 +15096,7 @@ tile10done:
 	FMOVQ F20, (R17)
 	FMOVQ F21, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -15130,7 +15130,7 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
@@ -15195,7 +15195,7 @@ tile9rowend:
 	ADD $2, R20, R20
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -15369,7 +15369,7 @@ tile9done:
 	FMOVQ F18, (R17)
 	FMOVQ F19, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -15401,7 +15401,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
@@ -15461,7 +15461,7 @@ tile8rowend:
 	ADD $2, R20, R20
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -15619,7 +15619,7 @@ tile8done:
 	FMOVQ F16, (R17)
 	FMOVQ F17, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -15649,7 +15649,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
@@ -15704,7 +15704,7 @@ tile7rowend:
 	ADD $2, R20, R20
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -15850,7 +15850,7 @@ tile7done:
 	FMOVQ F14, (R17)
 	FMOVQ F15, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -15878,7 +15878,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
@@ -15928,7 +15928,7 @@ tile6rowend:
 	ADD $2, R20, R20
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -16058,7 +16058,7 @@ tile6done:
 	FMOVQ F12, (R17)
 	FMOVQ F13, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -16084,7 +16084,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
@@ -16129,7 +16129,7 @@ tile5rowend:
 	ADD $2, R20, R20
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -16245,7 +16245,7 @@ tile5done:
 	FMOVQ F10, (R17)
 	FMOVQ F11, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -16269,7 +16269,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
@@ -16309,7 +16309,7 @@ tile4rowend:
 	ADD $2, R20, R20
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -16409,7 +16409,7 @@ tile4done:
 	FMOVQ F8, (R17)
 	FMOVQ F9, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -16431,7 +16431,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
@@ -16466,7 +16466,7 @@ tile3rowend:
 	ADD $2, R20, R20
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -16554,7 +16554,7 @@ tile3done:
 	FMOVQ F6, (R17)
 	FMOVQ F7, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -16574,7 +16574,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
@@ -16604,7 +16604,7 @@ tile2rowend:
 	ADD $2, R20, R20
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -16676,7 +16676,7 @@ tile2done:
 	FMOVQ F4, (R17)
 	FMOVQ F5, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -16694,7 +16694,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
@@ -16719,7 +16719,7 @@ tile1rowend:
 	ADD $2, R20, R20
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -16777,7 +16777,7 @@ tile1done:
 	FMOVQ F2, (R17)
 	FMOVQ F3, 16(R17)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -16881,7 +16881,7 @@ tile12:
 	CMP $4, R3
 	BNE tile12left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile12rowend
 	PCALIGN $32
@@ -16961,7 +16961,7 @@ tile12rowend:
 	ADD $2, R20, R20
 	B tile12left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile12columns:
 	SUBS $2, R20, R20
 	BLT tile12columnend
@@ -17202,7 +17202,7 @@ tile12done:
 	FMOVQ F29, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R16, R0, R0
 	SUB $12, R2, R2
@@ -17240,7 +17240,7 @@ tile11:
 	CMP $4, R3
 	BNE tile11left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile11rowend
 	PCALIGN $32
@@ -17315,7 +17315,7 @@ tile11rowend:
 	ADD $2, R20, R20
 	B tile11left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile11columns:
 	SUBS $2, R20, R20
 	BLT tile11columnend
@@ -17542,7 +17542,7 @@ tile11done:
 	FMOVQ F27, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R15, R0, R0
 	SUB $11, R2, R2
@@ -17578,7 +17578,7 @@ tile10:
 	CMP $4, R3
 	BNE tile10left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile10rowend
 	PCALIGN $32
@@ -17648,7 +17648,7 @@ tile10rowend:
 	ADD $2, R20, R20
 	B tile10left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile10columns:
 	SUBS $2, R20, R20
 	BLT tile10columnend
@@ -17857,7 +17857,7 @@ tile10done:
 	FMOVQ F25, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R14, R0, R0
 	SUB $10, R2, R2
@@ -17891,7 +17891,7 @@ tile9:
 	CMP $4, R3
 	BNE tile9left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile9rowend
 	PCALIGN $32
@@ -17956,7 +17956,7 @@ tile9rowend:
 	ADD $2, R20, R20
 	B tile9left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile9columns:
 	SUBS $2, R20, R20
 	BLT tile9columnend
@@ -18149,7 +18149,7 @@ tile9done:
 	FMOVQ F23, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R13, R0, R0
 	SUB $9, R2, R2
@@ -18181,7 +18181,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile8rowend
 	PCALIGN $32
@@ -18241,7 +18241,7 @@ tile8rowend:
 	ADD $2, R20, R20
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R20, R20
 	BLT tile8columnend
@@ -18416,7 +18416,7 @@ tile8done:
 	FMOVQ F21, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -18446,7 +18446,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile7rowend
 	PCALIGN $32
@@ -18501,7 +18501,7 @@ tile7rowend:
 	ADD $2, R20, R20
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R20, R20
 	BLT tile7columnend
@@ -18662,7 +18662,7 @@ tile7done:
 	FMOVQ F19, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -18690,7 +18690,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile6rowend
 	PCALIGN $32
@@ -18740,7 +18740,7 @@ tile6rowend:
 	ADD $2, R20, R20
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R20, R20
 	BLT tile6columnend
@@ -18883,7 +18883,7 @@ tile6done:
 	FMOVQ F17, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -18909,7 +18909,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile5rowend
 	PCALIGN $32
@@ -18954,7 +18954,7 @@ tile5rowend:
 	ADD $2, R20, R20
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R20, R20
 	BLT tile5columnend
@@ -19081,7 +19081,7 @@ tile5done:
 	FMOVQ F15, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -19105,7 +19105,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile4rowend
 	PCALIGN $32
@@ -19145,7 +19145,7 @@ tile4rowend:
 	ADD $2, R20, R20
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R20, R20
 	BLT tile4columnend
@@ -19254,7 +19254,7 @@ tile4done:
 	FMOVQ F13, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -19276,7 +19276,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile3rowend
 	PCALIGN $32
@@ -19311,7 +19311,7 @@ tile3rowend:
 	ADD $2, R20, R20
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R20, R20
 	BLT tile3columnend
@@ -19406,7 +19406,7 @@ tile3done:
 	FMOVQ F11, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -19426,7 +19426,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile2rowend
 	PCALIGN $32
@@ -19456,7 +19456,7 @@ tile2rowend:
 	ADD $2, R20, R20
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R20, R20
 	BLT tile2columnend
@@ -19533,7 +19533,7 @@ tile2done:
 	FMOVQ F9, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -19551,7 +19551,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R20, R20
 	BLT tile1rowend
 	PCALIGN $32
@@ -19576,7 +19576,7 @@ tile1rowend:
 	ADD $2, R20, R20
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R20, R20
 	BLT tile1columnend
@@ -19637,7 +19637,7 @@ tile1done:
 	FMOVQ F7, 16(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -19768,7 +19768,7 @@ tile8zero:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile8rowend
 	PCALIGN $32
@@ -19846,7 +19846,7 @@ tile8rowend:
 	ADD $2, R15, R15
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -20000,7 +20000,7 @@ tile8done:
 	FMOVQ F23, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -20072,7 +20072,7 @@ tile7zero:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile7rowend
 	PCALIGN $32
@@ -20143,7 +20143,7 @@ tile7rowend:
 	ADD $2, R15, R15
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -20285,7 +20285,7 @@ tile7done:
 	FMOVQ F20, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -20350,7 +20350,7 @@ tile6zero:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
@@ -20414,7 +20414,7 @@ tile6rowend:
 	ADD $2, R15, R15
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -20540,7 +20540,7 @@ tile6done:
 	FMOVQ F17, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -20598,7 +20598,7 @@ tile5zero:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
@@ -20655,7 +20655,7 @@ tile5rowend:
 	ADD $2, R15, R15
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -20767,7 +20767,7 @@ tile5done:
 	FMOVQ F14, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -20818,7 +20818,7 @@ tile4zero:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
@@ -20868,7 +20868,7 @@ tile4rowend:
 	ADD $2, R15, R15
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -20964,7 +20964,7 @@ tile4done:
 	FMOVQ F11, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -21008,7 +21008,7 @@ tile3zero:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
@@ -21051,7 +21051,7 @@ tile3rowend:
 	ADD $2, R15, R15
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -21135,7 +21135,7 @@ tile3done:
 	FMOVQ F8, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -21172,7 +21172,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
@@ -21208,7 +21208,7 @@ tile2rowend:
 	ADD $2, R15, R15
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -21276,7 +21276,7 @@ tile2done:
 	FMOVQ F5, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -21306,7 +21306,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
@@ -21335,7 +21335,7 @@ tile1rowend:
 	ADD $2, R15, R15
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -21389,7 +21389,7 @@ tile1done:
 	FMOVQ F2, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -21481,7 +21481,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile8rowend
 	PCALIGN $32
@@ -21559,7 +21559,7 @@ tile8rowend:
 	ADD $2, R15, R15
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -21770,7 +21770,7 @@ tile8done:
 	FMOVQ F25, 16(R13)
 	FMOVQ F26, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -21807,7 +21807,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile7rowend
 	PCALIGN $32
@@ -21878,7 +21878,7 @@ tile7rowend:
 	ADD $2, R15, R15
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -22071,7 +22071,7 @@ tile7done:
 	FMOVQ F22, 16(R13)
 	FMOVQ F23, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -22105,7 +22105,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
@@ -22169,7 +22169,7 @@ tile6rowend:
 	ADD $2, R15, R15
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -22340,7 +22340,7 @@ tile6done:
 	FMOVQ F19, 16(R13)
 	FMOVQ F20, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -22371,7 +22371,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
@@ -22428,7 +22428,7 @@ tile5rowend:
 	ADD $2, R15, R15
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -22579,7 +22579,7 @@ tile5done:
 	FMOVQ F16, 16(R13)
 	FMOVQ F17, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -22607,7 +22607,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
@@ -22657,7 +22657,7 @@ tile4rowend:
 	ADD $2, R15, R15
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -22786,7 +22786,7 @@ tile4done:
 	FMOVQ F13, 16(R13)
 	FMOVQ F14, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -22811,7 +22811,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
@@ -22854,7 +22854,7 @@ tile3rowend:
 	ADD $2, R15, R15
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -22965,7 +22965,7 @@ tile3done:
 	FMOVQ F10, 16(R13)
 	FMOVQ F11, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -22987,7 +22987,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
@@ -23023,7 +23023,7 @@ tile2rowend:
 	ADD $2, R15, R15
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -23112,7 +23112,7 @@ tile2done:
 	FMOVQ F7, 16(R13)
 	FMOVQ F8, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -23131,7 +23131,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
@@ -23160,7 +23160,7 @@ tile1rowend:
 	ADD $2, R15, R15
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -23229,7 +23229,7 @@ tile1done:
 	FMOVQ F4, 16(R13)
 	FMOVQ F5, 32(R13)
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -23321,7 +23321,7 @@ tile8:
 	CMP $4, R3
 	BNE tile8left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile8rowend
 	PCALIGN $32
@@ -23399,7 +23399,7 @@ tile8rowend:
 	ADD $2, R15, R15
 	B tile8left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile8columns:
 	SUBS $2, R15, R15
 	BLT tile8columnend
@@ -23635,7 +23635,7 @@ tile8done:
 	FMOVQ F31, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R12, R0, R0
 	SUB $8, R2, R2
@@ -23672,7 +23672,7 @@ tile7:
 	CMP $4, R3
 	BNE tile7left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile7rowend
 	PCALIGN $32
@@ -23743,7 +23743,7 @@ tile7rowend:
 	ADD $2, R15, R15
 	B tile7left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile7columns:
 	SUBS $2, R15, R15
 	BLT tile7columnend
@@ -23958,7 +23958,7 @@ tile7done:
 	FMOVQ F27, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R11, R0, R0
 	SUB $7, R2, R2
@@ -23992,7 +23992,7 @@ tile6:
 	CMP $4, R3
 	BNE tile6left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile6rowend
 	PCALIGN $32
@@ -24056,7 +24056,7 @@ tile6rowend:
 	ADD $2, R15, R15
 	B tile6left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile6columns:
 	SUBS $2, R15, R15
 	BLT tile6columnend
@@ -24246,7 +24246,7 @@ tile6done:
 	FMOVQ F25, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R10, R0, R0
 	SUB $6, R2, R2
@@ -24277,7 +24277,7 @@ tile5:
 	CMP $4, R3
 	BNE tile5left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile5rowend
 	PCALIGN $32
@@ -24334,7 +24334,7 @@ tile5rowend:
 	ADD $2, R15, R15
 	B tile5left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile5columns:
 	SUBS $2, R15, R15
 	BLT tile5columnend
@@ -24501,7 +24501,7 @@ tile5done:
 	FMOVQ F21, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R9, R0, R0
 	SUB $5, R2, R2
@@ -24529,7 +24529,7 @@ tile4:
 	CMP $4, R3
 	BNE tile4left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile4rowend
 	PCALIGN $32
@@ -24579,7 +24579,7 @@ tile4rowend:
 	ADD $2, R15, R15
 	B tile4left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile4columns:
 	SUBS $2, R15, R15
 	BLT tile4columnend
@@ -24721,7 +24721,7 @@ tile4done:
 	FMOVQ F19, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R8, R0, R0
 	SUB $4, R2, R2
@@ -24746,7 +24746,7 @@ tile3:
 	CMP $4, R3
 	BNE tile3left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile3rowend
 	PCALIGN $32
@@ -24789,7 +24789,7 @@ tile3rowend:
 	ADD $2, R15, R15
 	B tile3left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile3columns:
 	SUBS $2, R15, R15
 	BLT tile3columnend
@@ -24910,7 +24910,7 @@ tile3done:
 	FMOVQ F15, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R7, R0, R0
 	SUB $3, R2, R2
@@ -24932,7 +24932,7 @@ tile2:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile2rowend
 	PCALIGN $32
@@ -24968,7 +24968,7 @@ tile2rowend:
 	ADD $2, R15, R15
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $2, R15, R15
 	BLT tile2columnend
@@ -25064,7 +25064,7 @@ tile2done:
 	FMOVQ F13, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -25083,7 +25083,7 @@ tile1:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 2 steps of a row at once.
+	// The rows of A have no gaps: 2 steps of a row at once.
 	SUBS $2, R15, R15
 	BLT tile1rowend
 	PCALIGN $32
@@ -25112,7 +25112,7 @@ tile1rowend:
 	ADD $2, R15, R15
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $2, R15, R15
 	BLT tile1columnend
@@ -25185,7 +25185,7 @@ tile1done:
 	FMOVQ F9, 32(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -25292,7 +25292,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile2rowend
 	PCALIGN $32
@@ -25456,7 +25456,7 @@ tile2rowend:
 	ADD $4, R9, R9
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R9, R9
 	BLT tile2columnend
@@ -25701,7 +25701,7 @@ tile2done:
 	FMOVQ F23, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -25749,7 +25749,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile1rowend
 	PCALIGN $32
@@ -25864,7 +25864,7 @@ tile1rowend:
 	ADD $4, R9, R9
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R9, R9
 	BLT tile1columnend
@@ -26035,7 +26035,7 @@ tile1done:
 	FMOVQ F11, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -26142,7 +26142,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile2rowend
 	PCALIGN $32
@@ -26330,7 +26330,7 @@ tile2rowend:
 	ADD $4, R9, R9
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R9, R9
 	BLT tile2columnend
@@ -26605,7 +26605,7 @@ tile2done:
 	FMOVQ F23, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -26653,7 +26653,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile1rowend
 	PCALIGN $32
@@ -26792,7 +26792,7 @@ tile1rowend:
 	ADD $4, R9, R9
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R9, R9
 	BLT tile1columnend
@@ -26993,7 +26993,7 @@ tile1done:
 	FMOVQ F11, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -27100,7 +27100,7 @@ tile2zero:
 	CMP $4, R3
 	BNE tile2left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile2rowend
 	PCALIGN $32
@@ -27288,7 +27288,7 @@ tile2rowend:
 	ADD $4, R9, R9
 	B tile2left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile2columns:
 	SUBS $4, R9, R9
 	BLT tile2columnend
@@ -27563,7 +27563,7 @@ tile2done:
 	FMOVQ F23, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	ADD R6, R0, R0
 	SUB $2, R2, R2
@@ -27611,7 +27611,7 @@ tile1zero:
 	CMP $4, R3
 	BNE tile1left
 
-	// The rows of A lie side by side: 4 steps of a row at once.
+	// The rows of A have no gaps: 4 steps of a row at once.
 	SUBS $4, R9, R9
 	BLT tile1rowend
 	PCALIGN $32
@@ -27750,7 +27750,7 @@ tile1rowend:
 	ADD $4, R9, R9
 	B tile1left
 
-	// The columns of A lie side by side: a step of 4 rows at once.
+	// The columns of A have no gaps: a step of 4 rows at once.
 tile1columns:
 	SUBS $4, R9, R9
 	BLT tile1columnend
@@ -27951,7 +27951,7 @@ tile1done:
 	FMOVQ F11, 176(R1)
 	ADD R5, R1, R1
 
-	// On to the rows below.
+	// Go on to the next rows.
 	ADD R6, R0, R0
 	SUB $1, R2, R2
 	B rows
@@ -27969,7 +27969,6 @@ TEXT ·AddBiasNEON(SB), NOSPLIT, $0-64
 	CBZ R4, done
 	CBZ R2, done
 
-	// One row.
 row:
 	MOVD R0, R5
 	MOVD R3, R6
@@ -28174,7 +28173,7 @@ step:
 
 sum:
 
-	// The upper half of all lanes is added to the lower one until one is left.
+	// The upper half of all lanes is added to the lower half until one lane is left.
 	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
 	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
@@ -28229,7 +28228,7 @@ TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
 	VDUP R4, V14.S4
 	MOVD max_len+56(FP), R4
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $8, R4
 	BGE chunk2
@@ -28237,7 +28236,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	FMOVQ (R3), F15
 	FMOVQ 16(R3), F16
@@ -28321,7 +28320,7 @@ chunk2done:
 	SUB $8, R4, R4
 	B columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	FMOVQ (R3), F15
 	MOVD n+32(FP), R6
@@ -28390,7 +28389,7 @@ TEXT ·MaskSpanNEON(SB), NOSPLIT, $0-120
 	VDUP R8, V1.S4
 	CBZ R3, done
 
-	// One vector of lanes: spans, maximum and the row's number in registers.
+	// One vector of lanes: spans, maxima and the row's number in registers.
 columns:
 	FMOVQ (R4), F2
 	FMOVQ (R5), F3
@@ -28401,8 +28400,9 @@ columns:
 	MOVD n+40(FP), R6
 	CBZ R6, next
 
-	// Keep the scores with lo ≤ j < hi.
 row:
+
+	// Keep the scores with lo ≤ j < hi.
 	FMOVQ (R7), F6
 	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
 	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
@@ -28440,7 +28440,7 @@ TEXT ·ALiBiNEON(SB), NOSPLIT, $0-120
 	VDUP R5, V0.S4
 	MOVD max_len+104(FP), R5
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $12, R5
 	BGE chunk3
@@ -28450,7 +28450,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 3 vectors of lanes, one row a turn.
+	// 3 vectors of lanes, one row per iteration.
 chunk3:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F4
@@ -28509,7 +28509,7 @@ chunk3done:
 	SUB $12, R5, R5
 	B columns
 
-	// 2 vectors of lanes, one row a turn.
+	// 2 vectors of lanes, one row per iteration.
 chunk2:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F3
@@ -28556,7 +28556,7 @@ chunk2done:
 	SUB $8, R5, R5
 	B columns
 
-	// 1 vectors of lanes, one row a turn.
+	// 1 vectors of lanes, one row per iteration.
 chunk1:
 	FMOVQ (R2), F1
 	FMOVQ (R3), F2
@@ -28605,7 +28605,7 @@ TEXT ·BiasNEON(SB), NOSPLIT, $0-112
 	MOVD max_base+88(FP), R9
 	MOVD max_len+96(FP), R10
 
-	// One vector of lanes, its maximum in a register.
+	// One vector of lanes, its maxima in a register.
 lanes:
 	FMOVQ (R9), F2
 	MOVD (R3), R4
@@ -28726,7 +28726,7 @@ TEXT ·MaskBoolNEON(SB), NOSPLIT, $0-120
 	FMOVQ 32(R13), F2
 	FMOVQ 48(R13), F3
 
-	// One vector of lanes, 16 keys a turn, its maximum in a register.
+	// One vector of lanes, 16 keys per iteration, its maxima in a register.
 lanes:
 	FMOVQ (R11), F4
 	MOVD (R1), R5
@@ -28877,7 +28877,7 @@ step:
 	CMP $16, R10
 	BGE step
 
-	// Less than 16 columns are left: do the last 16.
+	// Less than 16 columns are left: compute the last 16.
 	SUB $16, R10, R10
 	ADD R10<<0, R5, R5
 	ADD R10<<0, R6, R6
@@ -28939,7 +28939,7 @@ TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD $0xff800000, R6
 	VDUP R6, V3.S4
 
-	// The widest chunk of columns that is left.
+	// The widest chunk of lanes that is left.
 columns:
 	CMP $12, R4
 	BGE chunk3
@@ -28949,7 +28949,7 @@ columns:
 	BGE chunk1
 	RET
 
-	// 3 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk3:
 	FMOVQ (R2), F4
 	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
@@ -29048,7 +29048,6 @@ chunk3row:
 	SUBS $1, R7, R7
 	BNE chunk3row
 
-	// Store the sums; on to the next columns.
 chunk3done:
 	FMOVQ F7, (R3)
 	FMOVQ F8, 16(R3)
@@ -29059,7 +29058,7 @@ chunk3done:
 	SUB $12, R4, R4
 	B columns
 
-	// 2 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk2:
 	FMOVQ (R2), F4
 	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
@@ -29131,7 +29130,6 @@ chunk2row:
 	SUBS $1, R7, R7
 	BNE chunk2row
 
-	// Store the sums; on to the next columns.
 chunk2done:
 	FMOVQ F6, (R3)
 	FMOVQ F7, 16(R3)
@@ -29141,7 +29139,7 @@ chunk2done:
 	SUB $8, R4, R4
 	B columns
 
-	// 1 vectors of lanes: maxima and sums in registers, one row a turn.
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
 chunk1:
 	FMOVQ (R2), F4
 	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
@@ -29186,7 +29184,6 @@ chunk1row:
 	SUBS $1, R7, R7
 	BNE chunk1row
 
-	// Store the sums; on to the next columns.
 chunk1done:
 	FMOVQ F5, (R3)
 	ADD $16, R0, R0
@@ -29229,7 +29226,7 @@ TEXT ·DropoutNEON(SB), NOSPLIT, $0-136
 	VLD1R.P 4(R11), [V19.S4]
 	VLD1R.P 4(R11), [V20.S4]
 
-	// One vector of lanes, an evaluation of Philox a turn.
+	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
 	MOVD R0, R4
 	MOVD n+40(FP), R5
@@ -29237,7 +29234,7 @@ lanes:
 	AND $3, R6, R7
 	LSR $2, R6, R6
 
-	// The first two rounds, but for the key.
+	// The first two rounds, without the key.
 	MOVD keys_base+48(FP), R11
 	MOVWU sequence+72(FP), R8
 	MOVD $0xd2511f53, R12
@@ -29551,7 +29548,7 @@ TEXT ·PackNEON(SB), NOSPLIT, $0-100
 	VDUP R12, V0.S4
 	CBZ R2, done
 
-	// One vector of lanes, 4 columns of its rows a turn.
+	// One vector of lanes, 4 columns of its rows per iteration.
 lanes:
 	MOVD (R1), R5
 	ADD R5<<2, R0, R5
@@ -29599,7 +29596,7 @@ step:
 	CMP $4, R10
 	BGE step
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 	SUB $4, R10, R10
 	ADD R10<<2, R5, R5
 	ADD R10<<2, R6, R6
@@ -29660,7 +29657,7 @@ TEXT ·UnpackNEON(SB), NOSPLIT, $0-128
 	MOVD $0, R13
 	CBZ R2, done
 
-	// To the end of the lanes, in whole vectors, and back a vector at a time.
+	// Go to the end of the lanes, in whole vectors, and back a vector at a time.
 	ADD $3, R12, R12
 	AND $-4, R12, R12
 	ADD R12<<2, R3, R3
@@ -29737,7 +29734,7 @@ step:
 	CMP $4, R10
 	BGE step
 
-	// Less than 4 columns are left: do the last 4.
+	// Less than 4 columns are left: compute the last 4.
 	SUB $4, R10, R10
 	ADD R10<<2, R5, R5
 	ADD R10<<2, R6, R6
@@ -29769,7 +29766,7 @@ one:
 
 next:
 
-	// Shift the bits of the lanes with a NaN in.
+	// Shift in the bits of the lanes with a NaN.
 	WORD $0x4e6c1c0c // bic v12.16b, v0.16b, v12.16b
 	VADDV V12.S4, V12
 	VMOV V12.S[0], R14
@@ -29797,7 +29794,7 @@ TEXT ·SkinnyQKNEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $255, R14, R14
 	AND $-256, R14, R14
 	SUB R14, R0, R11
@@ -29817,7 +29814,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -31616,7 +31613,7 @@ TEXT ·SkinnyPVNEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -32495,7 +32492,7 @@ TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $127, R14, R14
 	AND $-128, R14, R14
 	SUB R14, R0, R11
@@ -32515,7 +32512,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -34038,7 +34035,7 @@ TEXT ·SkinnyPVF16NEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -36029,7 +36026,7 @@ TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $0-160
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $127, R14, R14
 	AND $-128, R14, R14
 	SUB R14, R0, R11
@@ -36049,7 +36046,7 @@ rows:
 	ADD R0, R19, R21
 	ADD R17, R20, R22
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -37642,7 +37639,7 @@ TEXT ·SkinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -39634,7 +39631,7 @@ TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $0-200
 	CMP R0, R14
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R14, R14
 	AND $-64, R14, R14
 	SUB R14, R0, R11
@@ -39655,7 +39652,7 @@ rows:
 	ADD R0, R22, R24
 	ADD R21, R23, R25
 
-	// Tiles of 16 keys; the last one reaches back to be one.
+	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
 	CMP $16, R1
 	BGE whole
@@ -42787,7 +42784,7 @@ TEXT ·SkinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	CMP R1, R20
 	BEQ dense
 
-	// To prefetch: rows of whole steps, and the way from there to the next.
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADD $63, R20, R20
 	AND $-64, R20, R20
 	SUB R20, R1, R16
@@ -46384,7 +46381,7 @@ turn:
 	SUBS $4, R4, R4
 	BGE turn
 
-	// What is left, row by row.
+	// The remaining rows, one by one.
 rest:
 	ADDS $4, R4, R4
 	BEQ done
@@ -46603,7 +46600,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<1, R6, R6
 	ADD R8<<2, R7, R7
@@ -46659,7 +46656,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<1, R6, R6
 	ADD R8<<2, R7, R7
@@ -46736,7 +46733,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<0, R6, R6
 	ADD R8<<2, R7, R7
@@ -46800,7 +46797,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<2, R6, R6
 	ADD R8<<1, R7, R7
@@ -46876,7 +46873,7 @@ vector:
 	CMP $8, R8
 	BGE vector
 
-	// Less than 8 elements are left: do the last 8.
+	// Less than 8 elements are left: convert the last 8.
 	SUB $8, R8, R8
 	ADD R8<<2, R6, R6
 	ADD R8<<1, R7, R7
@@ -46925,7 +46922,7 @@ TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
 	BLT single
 	SUB $4, R3, R3
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	ADD R3<<2, R2, R4
 	FMOVQ (R4), F6
 	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
@@ -47066,7 +47063,7 @@ TEXT ·TanhNEON(SB), NOSPLIT, $0-48
 	BLT single
 	SUB $4, R3, R3
 
-	// The last vector waits in a register.
+	// The last vector is computed first and kept in a register.
 	ADD R3<<2, R2, R4
 	FMOVQ (R4), F14
 

@@ -1,53 +1,73 @@
 package kernel_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
-// warmAllocs returns how often a call allocates once warm. Whether helpers are awake differs
-// from call to call, and the first call that has one more makes memory for it: so it is the
-// least of a few tries, which what allocates every time does not escape.
-func warmAllocs(runs int, call func()) float64 {
-	least := testing.AllocsPerRun(runs, call)
-	for try := 0; try < 4 && least > 0; try++ {
-		least = min(least, testing.AllocsPerRun(runs, call))
-	}
-	return least
-}
-
-// allocs fails if a call allocates anything once warm.
-func allocs(t *testing.T, name string, call func() error) {
+// checkNoAllocs fails the test if a call allocates anything once warm. The number of
+// threads should be forced: the first call that has one more makes memory for it, and
+// otherwise it depends on the workers that happen to be awake.
+func checkNoAllocs(t *testing.T, what string, call func() error) {
 	t.Helper()
-	if n := warmAllocs(repeats(10), func() {
+	testutil.CheckNoMallocs(t, what, 4, func() {
 		if err := call(); err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 {
-		t.Errorf("%s: %v allocations per call", name, n)
+	})
+}
+
+// TestNoAllocations: a warm call allocates nothing, on any tier, alone, on
+// threads or on the program's own.
+func TestNoAllocations(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 80, Lk: 330, D: 16, Dv: 16}
+	q, k, v := c.Inputs()
+	out := c.Tensor(1, c.H, c.Lq, c.Dv, 0)
+	serial := func(n int, task func(int)) {
+		for i := range n {
+			task(i)
+		}
 	}
+	lengths := []int{320}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for name, o := range map[string]kernel.Options{
+			"one thread":       {Exec: kernel.Exec{Threads: 1}},
+			"two threads":      {Exec: kernel.Exec{Threads: 2}},
+			"own parallel-for": {Exec: kernel.Exec{Threads: 2, ParallelFor: serial}},
+			"lengths":          {Exec: kernel.Exec{Threads: 1}, Mask: kernel.KeyLengths(lengths)},
+		} {
+			o.Tier = tier
+			mask := o.Mask
+			checkNoAllocs(t, name, func() error {
+				o.Mask = kernel.Causal(300).And(mask)
+				return kernel.Attention(out, q, k, v, o)
+			})
+		}
+	})
 }
 
 // TestNoAllocationsOfOptions: neither an option nor its constructor allocates.
 func TestNoAllocationsOfOptions(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	c := attnCase{b: 2, h: 4, hkv: 2, lq: 33, lk: 300, d: 16, dv: 12}
-	q, k, v := c.inputs()
-	out := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	view := func(n int) kernel.Tensor { return c.tensor(c.b, c.h, c.lq, n, 0) }
-	bias, lse, weights, scores := view(c.lk), view(1), view(c.lk), view(c.lk)
-	slopes, sinks, numbers := make([]float32, c.h), make([]float32, c.h), make([]uint32, c.b)
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 33, Lk: 300, D: 16, Dv: 12}
+	q, k, v := c.Inputs()
+	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	view := func(n int) kernel.Tensor { return c.Tensor(c.B, c.H, c.Lq, n, 0) }
+	bias, lse, weights, scores := view(c.Lk), view(1), view(c.Lk), view(c.Lk)
+	slopes, sinks, numbers := make([]float32, c.H), make([]float32, c.H), make([]uint32, c.B)
 	lengths, rows, starts := []int{300, 257}, []int{33, 20}, []int{267, 0}
-	flags, keep := make([]bool, c.lq*c.lk), make([]bool, 3*2)
-	queryIDs, keyIDs := make([]int32, c.b*c.lq), make([]int32, c.b*c.lk)
-	shape := [4]int{1, 1, c.lq, c.lk}
-	half := bias.as(kernel.Float16)
-	hook := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
+	flags, keep := make([]bool, c.Lq*c.Lk), make([]bool, 3*2)
+	queryIDs, keyIDs := make([]int32, c.B*c.Lq), make([]int32, c.B*c.Lk)
+	shape := [4]int{1, 1, c.Lq, c.Lk}
+	half := contracttest.As(bias, kernel.Float16)
+	score := func(tile *kernel.ScoreTile) { tile.Scores[0]++ }
 	var o kernel.Options // here, or build would let it escape
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for name, build := range map[string]func(o *kernel.Options){
 			"spans": func(o *kernel.Options) {
 				o.Mask = kernel.Window(100, 3).And(kernel.KeyLengths(lengths)).And(kernel.QueryLengths(rows)).And(kernel.PrefixLM(starts)).And(kernel.Segments(queryIDs, keyIDs))
@@ -61,14 +81,14 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 			"bias f16":  func(o *kernel.Options) { o.Bias = half },
 			"sinks":     func(o *kernel.Options) { o.Sinks = sinks },
 			"dropout":   func(o *kernel.Options) { o.Dropout = kernel.Dropout{Rate: 0.5, Sequences: numbers} },
-			"hook":      func(o *kernel.Options) { o.Score = hook },
+			"score":     func(o *kernel.Options) { o.Score = score },
 			"LSE":       func(o *kernel.Options) { o.LSE = lse },
 			"weights":   func(o *kernel.Options) { o.Weights = weights },
 			"scores":    func(o *kernel.Options) { o.Scores = scores },
 		} {
 			for threads := range 2 {
-				allocs(t, name, func() error {
-					o = kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1 + threads}}
+				checkNoAllocs(t, fmt.Sprintf("%s, threads=%d", name, 1+threads), func() error {
+					o = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1 + threads}}
 					build(&o)
 					return kernel.Attention(out, q, k, v, o)
 				})
@@ -79,21 +99,67 @@ func TestNoAllocationsOfOptions(t *testing.T) {
 
 // TestNoAllocationsOfPartials: nor does what sequences are split with.
 func TestNoAllocationsOfPartials(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
-	c := attnCase{b: 1, h: 4, hkv: 2, lq: 9, lk: 600, d: 16, dv: 12}
-	q, k, v := c.inputs()
-	out := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	parts := []kernel.Partials{*kernel.NewPartials(3, c.b, c.h, c.lq, c.dv)}
-	state := kernel.NewPartials(1, c.b, c.h, c.lq, c.dv)
-	sinks := make([]float32, c.h)
-	eachTier(t, func(t *testing.T, tier *tier) {
-		o := kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 2}}
-		allocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, o) })
-		allocs(t, "Accumulate", func() error { return kernel.AccumulatePartials(state, q, k, v, o) })
-		allocs(t, "Merge", func() error {
-			return kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, Exec: kernel.Exec{Tier: tier.name}})
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 9, Lk: 600, D: 16, Dv: 12}
+	q, k, v := c.Inputs()
+	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	parts := []kernel.Partials{*kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
+	state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+	sinks := make([]float32, c.H)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
+		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, o) })
+		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, o) })
+		for threads := 1; threads <= 2; threads++ {
+			checkNoAllocs(t, fmt.Sprintf("MergePartials, threads=%d", threads), func() error {
+				return kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, Exec: kernel.Exec{Tier: tier, Threads: threads}})
+			})
+		}
+	})
+}
+
+// TestNoAllocationsOfTypes: a warm call allocates nothing, nor do the constructors
+// but for scales that nobody keeps.
+func TestNoAllocationsOfTypes(t *testing.T) {
+	contracttest.ForceThreads(t)
+	const h, l, d = 2, 300, 32
+	halves, wide, ints := make([]kernel.F16, h*l*d), make([]kernel.BF16, h*l*d), make([]int8, h*l*d)
+	out := make([]kernel.F16, h*l*d)
+	scales := kernel.BHLD(make([]float32, h*l), 1, h, l, 1)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
+		checkNoAllocs(t, "types", func() error {
+			return kernel.Attention(kernel.BLHD(out, 1, l, h, d), kernel.BHLD(halves, 1, h, l, d), kernel.BHLD(ints, 1, h, l, d).Scaled(&scales), kernel.BHLD(wide, 1, h, l, d), o)
 		})
+	})
+}
+
+// TestNoAllocationsOfAdditive: nor does Additive.
+func TestNoAllocationsOfAdditive(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 3, Lk: 300, D: 8, Dv: 4}
+	q, k, v := c.Inputs()
+	out, weights := c.Out(), make([]float32, 8)
+	for name, opts := range map[string]kernel.Options{
+		"one thread":  {Exec: kernel.Exec{Threads: 1}},
+		"two threads": {Exec: kernel.Exec{Threads: 2}},
+		"options":     {Mask: kernel.Causal(0), Softcap: 2},
+	} {
+		checkNoAllocs(t, name, func() error { return kernel.Additive(out, q, k, v, weights, opts) })
+	}
+}
+
+// TestNoAllocationsOfSplitKV: neither do ragged calls nor split ones.
+func TestNoAllocationsOfSplitKV(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := splitCases()["decode"]
+	q, k, v := c.Inputs()
+	starts := []int{0, 1, 1, 1}
+	keys := []int{0, 1500, 1600, 2100}
+	memory := make([]float32, c.H*c.Dv)
+	checkNoAllocs(t, "ragged and split", func() error {
+		out := kernel.Ragged(memory, starts, c.H, c.Dv)
+		return kernel.Attention(out, kernel.Ragged(contracttest.Floats(q), starts, c.H, c.D), kernel.Ragged(contracttest.Floats(k), keys, 1, c.D),
+			kernel.Ragged(contracttest.Floats(v), keys, 1, c.Dv), kernel.Options{Exec: kernel.Exec{Threads: 3}})
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // check reports the first argument of a call that does not fit. It reads no element
-// and writes nothing.
+// of a tensor (but page tables, lengths and ids) and writes nothing.
 func (c *views) check(opts *Options) *check.Failure {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"q", "k", "v", "out"}

@@ -5,22 +5,24 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 )
 
 // dropCase is a small call for the tests of dropout.
-func dropCase() (c attnCase, q, k, v kernel.Tensor) {
-	c = attnCase{b: 2, h: 2, hkv: 1, lq: 5, lk: 300, d: 8, dv: 4}
-	q, k, v = c.inputs()
+func dropCase() (c contracttest.Case, q, k, v kernel.Tensor) {
+	c = contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 5, Lk: 300, D: 8, Dv: 4}
+	q, k, v = c.Inputs()
 	return c, q, k, v
 }
 
+// TestDropoutOfNothing: a seed without a rate changes nothing.
 func TestDropoutOfNothing(t *testing.T) {
 	_, q, k, v := dropCase()
-	eachTier(t, func(t *testing.T, tier *tier) {
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}})
-		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Seed: 99}})
-		same(t, "rate 0", &got, &want)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}})
+		got := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Seed: 99}})
+		contracttest.Same(t, "rate 0", &got, &want)
 	})
 }
 
@@ -34,10 +36,10 @@ func TestDropoutMean(t *testing.T) {
 	}
 	for _, rate := range []float32{0.1, 0.5, 0.9} {
 		want := attend(t, q, k, v, kernel.Options{})
-		sum, squares := make([]float64, len(want.f32)), make([]float64, len(want.f32))
+		sum, squares := make([]float64, len(contracttest.Floats(want))), make([]float64, len(contracttest.Floats(want)))
 		for seed := range seeds {
 			out := attend(t, q, k, v, kernel.Options{Dropout: kernel.Dropout{Rate: rate, Seed: uint64(seed) * 0x9e3779b97f4a7c15}})
-			for x, y := range out.f32 {
+			for x, y := range contracttest.Floats(out) {
 				sum[x] += float64(y)
 				squares[x] += float64(y) * float64(y)
 			}
@@ -45,10 +47,10 @@ func TestDropoutMean(t *testing.T) {
 		n, deviations := float64(seeds), 0.0
 		for x := range sum {
 			mean := sum[x] / n
-			deviation := (mean - float64(want.f32[x])) / math.Sqrt((squares[x]/n-mean*mean)/n)
+			deviation := (mean - float64(contracttest.Floats(want)[x])) / math.Sqrt((squares[x]/n-mean*mean)/n)
 			deviations += deviation * deviation
 			if !(math.Abs(deviation) < 4.5) {
-				t.Errorf("rate %v: the mean of element %d is %v, %.1f standard errors off %v", rate, x, mean, deviation, want.f32[x])
+				t.Errorf("rate %v: the mean of element %d is %v, %.1f standard errors off %v", rate, x, mean, deviation, contracttest.Floats(want)[x])
 			}
 		}
 		if rms := math.Sqrt(deviations / float64(len(sum))); rms < 0.7 || rms > 1.3 {
@@ -63,9 +65,9 @@ func TestDropoutMean(t *testing.T) {
 func TestDropoutOfWeights(t *testing.T) {
 	c, q, k, v := dropCase()
 	weights := func(d kernel.Dropout) []float32 {
-		w := kernel.BHLD(make([]float32, c.b*c.h*c.lq*c.lk), c.b, c.h, c.lq, c.lk)
+		w := kernel.BHLD(make([]float32, c.B*c.H*c.Lq*c.Lk), c.B, c.H, c.Lq, c.Lk)
 		attend(t, q, k, v, kernel.Options{Weights: w, Dropout: d})
-		return w.f32
+		return contracttest.Floats(w)
 	}
 	want := weights(kernel.Dropout{})
 	for _, rate := range []float64{0.01, 0.25, 0.8} {
@@ -88,25 +90,25 @@ func TestDropoutOfWeights(t *testing.T) {
 func TestDropoutInAnyBatch(t *testing.T) {
 	c, q, k, v := dropCase()
 	swap := func(t kernel.Tensor) kernel.Tensor { // batch row 1, row 0, row 1
-		n := t.shape[1] * t.shape[2] * t.shape[3]
-		s := append(append([]float32(nil), t.f32[n:]...), t.f32...)
-		return kernel.BHLD(s, 3, t.shape[1], t.shape[2], t.shape[3])
+		n := t.Shape()[1] * t.Shape()[2] * t.Shape()[3]
+		s := append(append([]float32(nil), contracttest.Floats(t)[n:]...), contracttest.Floats(t)...)
+		return kernel.BHLD(s, 3, t.Shape()[1], t.Shape()[2], t.Shape()[3])
 	}
-	eachTier(t, func(t *testing.T, tier *tier) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		d := kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{77, 1 << 31}}
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d})
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d})
 		d.Sequences = []uint32{1 << 31, 77, 1 << 31}
-		got := attend(t, swap(q), swap(k), swap(v), kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d})
+		got := attend(t, swap(q), swap(k), swap(v), kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d})
 		for b, from := range []int{1, 0, 1} {
-			for h := range c.h {
-				for i := range c.lq {
-					sameRow(t, fmt.Sprintf("row %d %d of sequence %d", h, i, d.Sequences[b]), rowOf(&got, b, h, i), rowOf(&want, from, h, i))
+			for h := range c.H {
+				for i := range c.Lq {
+					contracttest.SameRow(t, fmt.Sprintf("row %d %d of sequence %d", h, i, d.Sequences[b]), contracttest.Row(&got, b, h, i), contracttest.Row(&want, from, h, i))
 				}
 			}
 		}
-		plain := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3}})
-		numbered := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
-		same(t, "numbered as by default", &numbered, &plain)
+		plain := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3}})
+		numbered := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: kernel.Dropout{Rate: 0.5, Seed: 3, Sequences: []uint32{0, 1}}})
+		contracttest.Same(t, "numbered as by default", &numbered, &plain)
 	})
 }
 
@@ -115,14 +117,14 @@ func TestDropoutInAnyBatch(t *testing.T) {
 func TestDropoutTokenByToken(t *testing.T) {
 	c, q, k, v := dropCase()
 	d := kernel.Dropout{Rate: 0.3, Seed: 8}
-	eachTier(t, func(t *testing.T, tier *tier) {
-		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}})
-		for i := range c.lq {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		want := attend(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d, Mask: kernel.Causal(0), QueryStart: []int{295}})
+		for i := range c.Lq {
 			n := 295 + i + 1
-			got := attend(t, part(q, i, i+1), part(k, 0, n), part(v, 0, n), kernel.Options{Exec: kernel.Exec{Tier: tier.name}, Dropout: d, QueryStart: []int{n - 1}})
-			for b := range c.b {
-				for h := range c.h {
-					sameRow(t, fmt.Sprintf("token %d of head %d alone", i, h), rowOf(&got, b, h, 0), rowOf(&want, b, h, i))
+			got := attend(t, contracttest.Rows(q, i, i+1), contracttest.Rows(k, 0, n), contracttest.Rows(v, 0, n), kernel.Options{Exec: kernel.Exec{Tier: tier}, Dropout: d, QueryStart: []int{n - 1}})
+			for b := range c.B {
+				for h := range c.H {
+					contracttest.SameRow(t, fmt.Sprintf("token %d of head %d alone", i, h), contracttest.Row(&got, b, h, 0), contracttest.Row(&want, b, h, i))
 				}
 			}
 		}

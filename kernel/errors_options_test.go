@@ -1,12 +1,12 @@
 package kernel_test
 
 import (
-	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -19,7 +19,9 @@ type badCall struct {
 func newBadCall() *badCall {
 	c := new(badCall)
 	c.out, c.q, c.k, c.v = good()
-	view := func(d int) kernel.Tensor { return kernel.BHLD(filled(2*4*3*d, canary), 2, 4, 3, d) }
+	view := func(d int) kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(2*4*3*d, contracttest.Canary), 2, 4, 3, d)
+	}
 	c.o = kernel.Options{LSE: view(1), Weights: view(7), Scores: view(7)}
 	return c
 }
@@ -31,8 +33,8 @@ var optionErrors = []struct {
 	spoil           func(c *badCall)
 }{
 	{"scale beyond base 2", "Options.Scale", "2^127", func(c *badCall) { c.o.Scale = 3e38 }},
-	{"softcap NaN", "Options.Softcap", "2^127", func(c *badCall) { c.o.Softcap = nan32 }},
-	{"softcap Inf", "Options.Softcap", "2^127", func(c *badCall) { c.o.Softcap = inf32 }},
+	{"softcap NaN", "Options.Softcap", "2^127", func(c *badCall) { c.o.Softcap = testutil.NaN }},
+	{"softcap Inf", "Options.Softcap", "2^127", func(c *badCall) { c.o.Softcap = testutil.Inf }},
 	{"softcap negative", "Options.Softcap", "2^-126", func(c *badCall) { c.o.Softcap = -2 }},
 	{"softcap whose inverse is Inf", "Options.Softcap", "2^-126", func(c *badCall) { c.o.Softcap = 1e-39 }},
 	{"softcap beyond base 2", "Options.Softcap", "2^127", func(c *badCall) { c.o.Softcap = 3e38 }},
@@ -47,18 +49,18 @@ var optionErrors = []struct {
 
 	{"slopes too few", "Options.ALiBi", "q's heads: 4", func(c *badCall) { c.o.ALiBi = make([]float32, 2) }},
 	{"slopes none", "Options.ALiBi", "q's heads: 4", func(c *badCall) { c.o.ALiBi = []float32{} }},
-	{"slope NaN", "Options.ALiBi", "finite", func(c *badCall) { c.o.ALiBi = []float32{1, nan32, 1, 1} }},
-	{"slope Inf", "Options.ALiBi", "+Inf for head 3", func(c *badCall) { c.o.ALiBi = []float32{1, 1, 1, inf32} }},
-	{"slope -Inf", "Options.ALiBi", "finite", func(c *badCall) { c.o.ALiBi = []float32{-inf32, 1, 1, 1} }},
+	{"slope NaN", "Options.ALiBi", "finite", func(c *badCall) { c.o.ALiBi = []float32{1, testutil.NaN, 1, 1} }},
+	{"slope Inf", "Options.ALiBi", "+Inf for head 3", func(c *badCall) { c.o.ALiBi = []float32{1, 1, 1, testutil.Inf} }},
+	{"slope -Inf", "Options.ALiBi", "finite", func(c *badCall) { c.o.ALiBi = []float32{-testutil.Inf, 1, 1, 1} }},
 	{"slope beyond base 2", "Options.ALiBi", "2^127", func(c *badCall) { c.o.ALiBi = []float32{3e38, 1, 1, 1} }},
 	{"sinks too many", "Options.Sinks", "q's heads: 4", func(c *badCall) { c.o.Sinks = make([]float32, 5) }},
-	{"sink NaN", "Options.Sinks", "NaN for head 0", func(c *badCall) { c.o.Sinks = []float32{nan32, 1, 1, 1} }},
-	{"sink Inf", "Options.Sinks", "finite", func(c *badCall) { c.o.Sinks = []float32{1, 1, inf32, 1} }},
+	{"sink NaN", "Options.Sinks", "NaN for head 0", func(c *badCall) { c.o.Sinks = []float32{testutil.NaN, 1, 1, 1} }},
+	{"sink Inf", "Options.Sinks", "finite", func(c *badCall) { c.o.Sinks = []float32{1, 1, testutil.Inf, 1} }},
 	{"sink beyond base 2", "Options.Sinks", "2^127", func(c *badCall) { c.o.Sinks = []float32{1, 1, 3e38, 1} }},
 
 	{"rate 1", "Options.Dropout.Rate", "below 1", func(c *badCall) { c.o.Dropout.Rate = 1 }},
 	{"rate negative", "Options.Dropout.Rate", "0 to", func(c *badCall) { c.o.Dropout.Rate = -1 }},
-	{"rate NaN", "Options.Dropout.Rate", "got NaN", func(c *badCall) { c.o.Dropout.Rate = nan32 }},
+	{"rate NaN", "Options.Dropout.Rate", "got NaN", func(c *badCall) { c.o.Dropout.Rate = testutil.NaN }},
 	{"sequences too few", "Options.Dropout.Sequences", "one per batch row: 2", func(c *badCall) { c.o.Dropout.Sequences = make([]uint32, 1) }},
 	{"sequences none", "Options.Dropout.Sequences", "0 numbers", func(c *badCall) { c.o.Dropout.Sequences = []uint32{} }},
 	{"stage unknown", "Options.ScoreStage", "ScoresMasked", func(c *badCall) { c.o.ScoreStage = 3 }},
@@ -82,33 +84,33 @@ var optionErrors = []struct {
 		c.o.Bias = kernel.BHLD(make([]float32, 21), 1, 1, 3, 7).Scaled(&c.v)
 	}},
 
-	{"LSE shape", "Options.LSE", "[2 4 3 1]", func(c *badCall) { c.o.LSE.shape[3] = 3 }},
-	{"LSE batch", "Options.LSE", "[2 4 3 1]", func(c *badCall) { c.o.LSE.shape[0] = 1 }},
-	{"LSE too short", "Options.LSE", "at least 24", func(c *badCall) { c.o.LSE.f32 = c.o.LSE.f32[:23] }},
-	{"LSE broadcast", "Options.LSE", "nest", func(c *badCall) { c.o.LSE.stride[1] = 0 }},
-	{"LSE negative stride", "Options.LSE", "negative stride", func(c *badCall) { c.o.LSE.stride[0] = -12 }},
+	{"LSE shape", "Options.LSE", "[2 4 3 1]", func(c *badCall) { setDim(&c.o.LSE, 3, 3) }},
+	{"LSE batch", "Options.LSE", "[2 4 3 1]", func(c *badCall) { setDim(&c.o.LSE, 0, 1) }},
+	{"LSE too short", "Options.LSE", "at least 24", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.o.LSE)[:23]) }},
+	{"LSE broadcast", "Options.LSE", "nest", func(c *badCall) { setStride(&c.o.LSE, 1, 0) }},
+	{"LSE negative stride", "Options.LSE", "negative stride", func(c *badCall) { setStride(&c.o.LSE, 0, -12) }},
 	{"LSE of f16", "Options.LSE", "float32", func(c *badCall) { c.o.LSE = kernel.BHLD(make([]kernel.F16, 24), 2, 4, 3, 1) }},
-	{"weights shape", "Options.Weights", "[2 4 3 7]", func(c *badCall) { c.o.Weights.shape[3] = 5 }},
-	{"weights too short", "Options.Weights", "at least 168", func(c *badCall) { c.o.Weights.f32 = nil }},
-	{"weights rows overlap", "Options.Weights", "nest", func(c *badCall) { c.o.Weights.stride[2] = 6 }},
+	{"weights shape", "Options.Weights", "[2 4 3 7]", func(c *badCall) { setDim(&c.o.Weights, 3, 5) }},
+	{"weights too short", "Options.Weights", "at least 168", func(c *badCall) { setData(&c.o.Weights, nil) }},
+	{"weights rows overlap", "Options.Weights", "nest", func(c *badCall) { setStride(&c.o.Weights, 2, 6) }},
 	{"weights of bf16", "Options.Weights", "float32", func(c *badCall) { c.o.Weights = kernel.BHLD(make([]kernel.BF16, 168), 2, 4, 3, 7) }},
-	{"scores shape", "Options.Scores", "[2 4 3 7]", func(c *badCall) { c.o.Scores.shape[1] = 2 }},
-	{"scores too short", "Options.Scores", "at least 168", func(c *badCall) { c.o.Scores.f32 = c.o.Scores.f32[1:] }},
+	{"scores shape", "Options.Scores", "[2 4 3 7]", func(c *badCall) { setDim(&c.o.Scores, 1, 2) }},
+	{"scores too short", "Options.Scores", "at least 168", func(c *badCall) { setData(&c.o.Scores, contracttest.Floats(c.o.Scores)[1:]) }},
 
-	{"out is the bias", "out", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(c.out.f32[7:], 1, 1, 3, 7) }},
-	{"out is the slopes", "out", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(c.out.f32[116:]) }},
-	{"out is the sinks", "out", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(c.out.f32) }},
-	{"LSE is q", "Options.LSE", "overlaps q", func(c *badCall) { c.o.LSE.f32 = c.q.f32[:24] }},
-	{"LSE is k", "Options.LSE", "overlaps k", func(c *badCall) { c.o.LSE.f32 = c.k.f32[144:] }},
-	{"LSE is v", "Options.LSE", "overlaps v", func(c *badCall) { c.o.LSE.f32 = c.v.f32[100:] }},
-	{"LSE is the bias", "Options.LSE", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(c.o.LSE.f32, 1, 1, 3, 7) }},
-	{"LSE is the sinks", "Options.LSE", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(c.o.LSE.f32[20:]) }},
-	{"LSE is out", "Options.LSE", "another output", func(c *badCall) { c.o.LSE.f32 = c.out.f32[96:] }},
-	{"weights are out", "Options.Weights", "another output", func(c *badCall) { c.out.f32 = c.o.Weights.f32 }},
-	{"weights are the LSE", "Options.Weights", "another output", func(c *badCall) { c.o.LSE.f32 = c.o.Weights.f32[144:] }},
-	{"weights are q", "Options.Weights", "overlaps q", func(c *badCall) { c.q.f32 = c.o.Weights.f32 }},
+	{"out is the bias", "out", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(contracttest.Floats(c.out)[7:], 1, 1, 3, 7) }},
+	{"out is the slopes", "out", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(contracttest.Floats(c.out)[116:]) }},
+	{"out is the sinks", "out", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(contracttest.Floats(c.out)) }},
+	{"LSE is q", "Options.LSE", "overlaps q", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.q)[:24]) }},
+	{"LSE is k", "Options.LSE", "overlaps k", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.k)[144:]) }},
+	{"LSE is v", "Options.LSE", "overlaps v", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.v)[100:]) }},
+	{"LSE is the bias", "Options.LSE", "overlaps Options.Bias", func(c *badCall) { c.o.Bias = kernel.BHLD(contracttest.Floats(c.o.LSE), 1, 1, 3, 7) }},
+	{"LSE is the sinks", "Options.LSE", "overlaps Options.Sinks", func(c *badCall) { c.o.Sinks = fill4(contracttest.Floats(c.o.LSE)[20:]) }},
+	{"LSE is out", "Options.LSE", "another output", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.out)[96:]) }},
+	{"weights are out", "Options.Weights", "another output", func(c *badCall) { setData(&c.out, contracttest.Floats(c.o.Weights)) }},
+	{"weights are the LSE", "Options.Weights", "another output", func(c *badCall) { setData(&c.o.LSE, contracttest.Floats(c.o.Weights)[144:]) }},
+	{"weights are q", "Options.Weights", "overlaps q", func(c *badCall) { setData(&c.q, contracttest.Floats(c.o.Weights)) }},
 	{"scores are the weights", "Options.Scores", "another output", func(c *badCall) { c.o.Scores = c.o.Weights }},
-	{"scores are the slopes", "Options.Scores", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(c.o.Scores.f32) }},
+	{"scores are the slopes", "Options.Scores", "overlaps Options.ALiBi", func(c *badCall) { c.o.ALiBi = fill4(contracttest.Floats(c.o.Scores)) }},
 
 	{"window negative", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Window(-2, 0) }},
 	{"window negative, in an intersection", "Options.Mask", "-1 for no limit", func(c *badCall) { c.o.Mask = kernel.Causal(0).And(kernel.Window(0, math.MinInt)) }},
@@ -162,7 +164,7 @@ var optionErrors = []struct {
 
 func fill4(s []float32) []float32 {
 	s = s[:4]
-	fill(s, 0.5)
+	contracttest.Fill(s, 0.5)
 	return s
 }
 
@@ -177,12 +179,12 @@ func TestOptionErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newBadCall()
 			test.spoil(c)
-			outputs := [][]float32{c.out.f32, c.o.LSE.f32, c.o.Weights.f32, c.o.Scores.f32}
+			outputs := [][]float32{contracttest.Floats(c.out), contracttest.Floats(c.o.LSE), contracttest.Floats(c.o.Weights), contracttest.Floats(c.o.Scores)}
 			var before [][]float32
 			for _, s := range outputs {
 				before = append(before, slices.Clone(s))
 			}
-			checkArgumentError(t, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
 			for x, s := range outputs {
 				if !slices.Equal(s, before[x]) {
 					t.Errorf("output %d was overwritten", x)
@@ -192,23 +194,12 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-func checkArgumentError(t *testing.T, err error, arg, want string) {
-	t.Helper()
-	var e *kernel.ArgumentError
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an ArgumentError about %s", err, arg)
-	}
-	if e.Arg != arg || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %q, want one about %s that says %q", err, arg, want)
-	}
-}
-
 // TestGoodOptions are calls that look bad and are not.
 func TestGoodOptions(t *testing.T) {
 	for name, change := range map[string]func(c *badCall){
 		"softcap least":        func(c *badCall) { c.o.Softcap = 0x1p-126 },
 		"softcap most":         func(c *badCall) { c.o.Softcap = 0x1p127 },
-		"no sink":              func(c *badCall) { c.o.Sinks = []float32{negInf[0], 0, 0, 0} },
+		"no sink":              func(c *badCall) { c.o.Sinks = []float32{contracttest.NegInf, 0, 0, 0} },
 		"starts empty":         func(c *badCall) { c.o.QueryStart, c.o.KeyStart = []int{}, []int{} },
 		"queries before 0":     func(c *badCall) { c.o.QueryStart, c.o.Mask = []int{1 - 1<<30}, kernel.Causal(math.MaxInt) },
 		"positions at the end": func(c *badCall) { c.o.QueryStart, c.o.KeyStart = []int{1<<30 - 3}, []int{1<<30 - 7, 0} },
@@ -221,7 +212,7 @@ func TestGoodOptions(t *testing.T) {
 			c.o.Mask = kernel.VisibleStrided(make([]bool, 7), [4]int{1, 1, 1, 7}, [3]int{-1, math.MaxInt, math.MinInt})
 		},
 		"threads beyond all": func(c *badCall) { c.o.Threads = math.MaxInt },
-		"bias is q":          func(c *badCall) { c.o.Bias = kernel.BHLD(c.q.f32, 1, 1, 3, 7) },
+		"bias is q":          func(c *badCall) { c.o.Bias = kernel.BHLD(contracttest.Floats(c.q), 1, 1, 3, 7) },
 		"ids that jump": func(c *badCall) {
 			c.o.Mask = kernel.Segments([]int32{math.MinInt32, 0, 0, math.MaxInt32, 1, 1}, make([]int32, 14))
 		},
@@ -231,8 +222,8 @@ func TestGoodOptions(t *testing.T) {
 		if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, x := range c.out.f32 {
-			if x == canary {
+		for _, x := range contracttest.Floats(c.out) {
+			if x == contracttest.Canary {
 				t.Fatalf("%s: out was not written", name)
 			}
 		}

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
-// partialErrors break one argument of AttentionPartials and Accumulate each.
+// partialErrors break one argument of AttentionPartials and AccumulatePartials each.
 var partialErrors = []struct {
 	name, arg, want string
 	spoil           func(dst *kernel.Partials, c *badCall)
@@ -24,7 +26,7 @@ var partialErrors = []struct {
 	{"outputs too few", "dst", "120 outputs", func(dst *kernel.Partials, _ *badCall) { dst.Out = nil }},
 	{"sizes overflow", "dst", "outputs", func(dst *kernel.Partials, _ *badCall) { dst.Batch, dst.Heads = math.MaxInt, math.MaxInt }},
 	{"sums are maxima", "dst", "another output", func(dst *kernel.Partials, _ *badCall) { dst.Sum = dst.Max }},
-	{"outputs are v", "dst", "overlaps v", func(dst *kernel.Partials, c *badCall) { dst.Out = c.v.f32[20:] }},
+	{"outputs are v", "dst", "overlaps v", func(dst *kernel.Partials, c *badCall) { dst.Out = contracttest.Floats(c.v)[20:] }},
 	{"sums are the bias", "dst", "overlaps Options.Bias", func(dst *kernel.Partials, c *badCall) { c.o.Bias = kernel.BHLD(dst.Sum, 1, 1, 1, 7) }},
 	{"start off a block", "Options.KeyStart", "multiple of 256", func(_ *kernel.Partials, c *badCall) { c.o.KeyStart = []int{255} }},
 	{"starts differ", "Options.KeyStart", "the same for all", func(_ *kernel.Partials, c *badCall) { c.o.KeyStart = []int{256, 512} }},
@@ -33,22 +35,24 @@ var partialErrors = []struct {
 	{"weights", "Options.Weights", "none", func(_ *kernel.Partials, c *badCall) { c.o.Weights = newBadCall().o.Weights }},
 	{"scores", "Options.Scores", "none", func(_ *kernel.Partials, c *badCall) { c.o.Scores = newBadCall().o.Scores }},
 	{"softcap", "Options.Softcap", "2^-126", func(_ *kernel.Partials, c *badCall) { c.o.Softcap = -1 }},
-	{"k", "k", "head size 6", func(_ *kernel.Partials, c *badCall) { c.k.shape[3] = 5 }},
+	{"k", "k", "head size 6", func(_ *kernel.Partials, c *badCall) { setDim(&c.k, 3, 5) }},
 }
 
+// TestPartialErrors: every argument that does not fit is reported as what it is, and dst
+// has not been touched.
 func TestPartialErrors(t *testing.T) {
 	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.Options) error{
-		"AttentionPartials": kernel.AttentionPartials, "Accumulate": kernel.AccumulatePartials,
+		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		checkArgumentError(t, f(nil, q, k, v, kernel.Options{}), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.Options{}), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), kernel.NewPartials(1, 2, 4, 3, 5)
 				c.o = kernel.Options{}
 				test.spoil(dst, c)
 				before := slices.Concat(dst.Max, dst.Sum, dst.Out)
-				checkArgumentError(t, f(dst, c.q, c.k, c.v, c.o), test.arg, test.want)
+				contracttest.CheckArgument(t, test.name, f(dst, c.q, c.k, c.v, c.o), test.arg, test.want)
 				if !slices.Equal(before, slices.Concat(dst.Max, dst.Sum, dst.Out)) {
 					t.Error("dst was overwritten")
 				}
@@ -61,7 +65,7 @@ func TestPartialErrors(t *testing.T) {
 	}
 }
 
-// A badMerge is a good Merge, broken in one place.
+// A badMerge is a good MergePartials, broken in one place.
 type badMerge struct {
 	out   kernel.Tensor
 	parts []kernel.Partials
@@ -70,15 +74,17 @@ type badMerge struct {
 
 func newBadMerge() *badMerge {
 	part := kernel.NewPartials(2, 2, 4, 3, 5)
-	fill(part.Max, 0)
-	fill(part.Sum, 1)
+	contracttest.Fill(part.Max, 0)
+	contracttest.Fill(part.Sum, 1)
 	return &badMerge{
-		out:   kernel.BHLD(filled(120, canary), 2, 4, 3, 5),
+		out:   kernel.BHLD(testutil.Filled(120, contracttest.Canary), 2, 4, 3, 5),
 		parts: []kernel.Partials{*part, *kernel.NewPartials(1, 2, 4, 3, 5)},
-		o:     kernel.MergeOptions{LSE: kernel.BHLD(filled(24, canary), 2, 4, 3, 1)},
+		o:     kernel.MergeOptions{LSE: kernel.BHLD(testutil.Filled(24, contracttest.Canary), 2, 4, 3, 1)},
 	}
 }
 
+// TestMergeErrors: every argument that does not fit is reported as what it is, and no
+// output has been touched.
 func TestMergeErrors(t *testing.T) {
 	good := newBadMerge()
 	if err := kernel.MergePartials(good.out, good.parts, good.o); err != nil {
@@ -93,28 +99,29 @@ func TestMergeErrors(t *testing.T) {
 			scales := kernel.BHLD(make([]float32, 24), 2, 4, 3, 1)
 			m.out = kernel.BHLD(make([]int8, 120), 2, 4, 3, 5).Scaled(&scales)
 		}},
-		{"out too short", "out", "at least 120", func(m *badMerge) { m.out.f32 = m.out.f32[1:] }},
-		{"out broadcast", "out", "nest", func(m *badMerge) { m.out.stride[0] = 0 }},
+		{"out too short", "out", "at least 120", func(m *badMerge) { setData(&m.out, contracttest.Floats(m.out)[1:]) }},
+		{"out broadcast", "out", "nest", func(m *badMerge) { setStride(&m.out, 0, 0) }},
 		{"head size", "parts", "part 1 of [2 4 3 6]", func(m *badMerge) { m.parts[1] = *kernel.NewPartials(1, 2, 4, 3, 6) }},
 		{"batch", "parts", "part 0 of [1 4 3 5]", func(m *badMerge) { m.parts[0] = *kernel.NewPartials(2, 1, 4, 3, 5) }},
 		{"negative", "parts", "no negative dimension", func(m *badMerge) { m.parts[0].Blocks = -1 }},
 		{"zero Partials", "parts", "head size", func(m *badMerge) { m.parts[1] = kernel.Partials{} }},
 		{"sums too few", "parts", "48 maxima and sums", func(m *badMerge) { m.parts[0].Sum = m.parts[0].Sum[1:] }},
-		{"out is a part's", "parts", "overlaps an output", func(m *badMerge) { m.out.f32 = m.parts[0].Out[8:] }},
-		{"LSE is a part's", "parts", "overlaps an output", func(m *badMerge) { m.o.LSE.f32 = m.parts[1].Max }},
-		{"LSE is out", "Options.LSE", "another output", func(m *badMerge) { m.o.LSE.f32 = m.out.f32 }},
-		{"LSE shape", "Options.LSE", "[2 4 3 1]", func(m *badMerge) { m.o.LSE.shape[2] = 2 }},
+		{"out is a part's", "parts", "overlaps an output", func(m *badMerge) { setData(&m.out, m.parts[0].Out[8:]) }},
+		{"LSE is a part's", "parts", "overlaps an output", func(m *badMerge) { setData(&m.o.LSE, m.parts[1].Max) }},
+		{"LSE is out", "Options.LSE", "another output", func(m *badMerge) { setData(&m.o.LSE, contracttest.Floats(m.out)) }},
+		{"LSE shape", "Options.LSE", "[2 4 3 1]", func(m *badMerge) { setDim(&m.o.LSE, 2, 2) }},
 		{"LSE of f16", "Options.LSE", "float32", func(m *badMerge) { m.o.LSE = kernel.BHLD(make([]kernel.F16, 24), 2, 4, 3, 1) }},
 		{"sinks too few", "Options.Sinks", "q's heads: 4", func(m *badMerge) { m.o.Sinks = make([]float32, 3) }},
-		{"sink NaN", "Options.Sinks", "NaN for head 2", func(m *badMerge) { m.o.Sinks = []float32{0, 0, nan32, 0} }},
-		{"out is the sinks", "out", "overlaps Options.Sinks", func(m *badMerge) { m.o.Sinks = fill4(m.out.f32[50:]) }},
+		{"sink NaN", "Options.Sinks", "NaN for head 2", func(m *badMerge) { m.o.Sinks = []float32{0, 0, testutil.NaN, 0} }},
+		{"threads", "Options.Threads", "at least 1", func(m *badMerge) { m.o.Threads = -1 }},
+		{"out is the sinks", "out", "overlaps Options.Sinks", func(m *badMerge) { m.o.Sinks = fill4(contracttest.Floats(m.out)[50:]) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newBadMerge()
 			test.spoil(m)
-			before := slices.Concat(m.out.f32, m.o.LSE.f32)
-			checkArgumentError(t, kernel.MergePartials(m.out, m.parts, m.o), test.arg, test.want)
-			if !slices.Equal(before, slices.Concat(m.out.f32, m.o.LSE.f32)) {
+			before := slices.Concat(contracttest.Floats(m.out), contracttest.Floats(m.o.LSE))
+			contracttest.CheckArgument(t, test.name, kernel.MergePartials(m.out, m.parts, m.o), test.arg, test.want)
+			if !slices.Equal(before, slices.Concat(contracttest.Floats(m.out), contracttest.Floats(m.o.LSE))) {
 				t.Error("an output was overwritten")
 			}
 		})
@@ -133,8 +140,8 @@ func TestMergeOfNothing(t *testing.T) {
 		if err := kernel.MergePartials(m.out, parts, m.o); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Max(m.out.f32) != 0 || slices.Max(m.o.LSE.f32) != negInf[0] {
-			t.Errorf("out is %v, LSE %v", m.out.f32, m.o.LSE.f32)
+		if slices.Max(contracttest.Floats(m.out)) != 0 || slices.Max(contracttest.Floats(m.o.LSE)) != contracttest.NegInf {
+			t.Errorf("out is %v, LSE %v", contracttest.Floats(m.out), contracttest.Floats(m.o.LSE))
 		}
 	}
 }

@@ -3,18 +3,43 @@ package kernel_test
 import (
 	"errors"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
 // good is a small valid call, to be broken in one place.
 func good() (out, q, k, v kernel.Tensor) {
-	return kernel.BHLD(filled(2*4*3*5, canary), 2, 4, 3, 5), kernel.BHLD(make([]float32, 2*4*3*6), 2, 4, 3, 6),
+	return kernel.BHLD(testutil.Filled(2*4*3*5, contracttest.Canary), 2, 4, 3, 5), kernel.BHLD(make([]float32, 2*4*3*6), 2, 4, 3, 6),
 		kernel.BHLD(make([]float32, 2*2*7*6), 2, 2, 7, 6), kernel.BHLD(make([]float32, 2*2*7*5), 2, 2, 7, 5)
 }
 
+// setData, setDim and setStride change one property of a float32 tensor.
+func setData(t *kernel.Tensor, data []float32) {
+	*t = kernel.Strided(data, t.Shape(), t.Strides())
+}
+
+func setDim(t *kernel.Tensor, i, n int) {
+	shape := t.Shape()
+	shape[i] = n
+	*t = kernel.Strided(contracttest.Floats(*t), shape, t.Strides())
+}
+
+func setStride(t *kernel.Tensor, i, n int) {
+	strides := t.Strides()
+	strides[i] = n
+	*t = kernel.Strided(contracttest.Floats(*t), t.Shape(), strides)
+}
+
+// TestArgumentErrors: every argument that does not fit is reported as what it is, and out
+// has not been touched.
 func TestArgumentErrors(t *testing.T) {
 	shared := make([]float32, 1000)
 	tests := []struct {
@@ -23,38 +48,38 @@ func TestArgumentErrors(t *testing.T) {
 		want string // in the message
 		call func(out, q, k, v *kernel.Tensor, o *kernel.Options)
 	}{
-		{"q too short", "q", "144 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { q.f32 = q.f32[:143] }},
-		{"k too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { k.f32 = k.f32[:167] }},
-		{"v too short", "v", "140 elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { v.f32 = v.f32[:139] }},
-		{"out too short", "out", "120 elements", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.f32 = o.f32[:119] }},
-		{"q nil", "q", "in 0 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { q.f32 = nil }},
+		{"q too short", "q", "144 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { setData(q, contracttest.Floats(*q)[:143]) }},
+		{"k too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { setData(k, contracttest.Floats(*k)[:167]) }},
+		{"v too short", "v", "140 elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { setData(v, contracttest.Floats(*v)[:139]) }},
+		{"out too short", "out", "120 elements", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { setData(o, contracttest.Floats(*o)[:119]) }},
+		{"q nil", "q", "in 0 elements", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { setData(q, nil) }},
 		{"q zero Tensor", "q", "head size", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.Tensor{} }},
-		{"k empty slice", "k", "in 0 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { k.f32 = []float32{} }},
-		{"negative dimension", "q", "negative dimension", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { q.shape[2] = -3 }},
+		{"k empty slice", "k", "in 0 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { setData(k, []float32{}) }},
+		{"negative dimension", "q", "negative dimension", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { setDim(q, 2, -3) }},
 		{"negative BHLD", "q", "negative dimension", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.BHLD(shared, 2, -4, 3, 6) }},
-		{"negative stride", "k", "negative stride", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { k.stride[2] = -6 }},
-		{"head size 0", "q", "head size", func(_, q, k, _ *kernel.Tensor, _ *kernel.Options) { q.shape[3], k.shape[3] = 0, 0 }},
-		{"value size 0", "v", "head size", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { v.shape[3] = 0 }},
-		{"stride leaves the slice", "v", "elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { v.stride[2] = 6 }},
-		{"stride overflows int", "q", "fits an int", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { q.stride[0] = math.MaxInt }},
+		{"negative stride", "k", "negative stride", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { setStride(k, 2, -6) }},
+		{"head size 0", "q", "head size", func(_, q, k, _ *kernel.Tensor, _ *kernel.Options) { setDim(q, 3, 0); setDim(k, 3, 0) }},
+		{"value size 0", "v", "head size", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { setDim(v, 3, 0) }},
+		{"stride leaves the slice", "v", "elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { setStride(v, 2, 6) }},
+		{"stride overflows int", "q", "fits an int", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { setStride(q, 0, math.MaxInt) }},
 		{"sizes overflow int", "q", "fits an int", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) {
 			*q = kernel.BHLD(shared, math.MaxInt, math.MaxInt, 3, 6)
 		}},
 		{"products that wrap to small", "k", "fits an int", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(shared, 2, 2, math.MaxInt/3, 6) }},
-		{"batch differs", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { k.shape[0] = 1 }},
-		{"head size differs", "k", "head size 6", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { k.shape[3] = 5 }},
+		{"batch differs", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { setDim(k, 0, 1) }},
+		{"head size differs", "k", "head size 6", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { setDim(k, 3, 5) }},
 		{"heads not divisible", "k", "divides", func(_, _, k, v *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(shared, 2, 3, 7, 6) }},
-		{"no key heads", "k", "divides", func(_, _, k, v *kernel.Tensor, _ *kernel.Options) { k.shape[1], v.shape[1] = 0, 0 }},
-		{"value length differs", "v", "length 7", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { v.shape[2] = 6 }},
-		{"value heads differ", "v", "2 heads", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { v.shape[1] = 1 }},
-		{"out shape differs", "out", "[2 4 3 5]", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.shape[3] = 4 }},
-		{"out rows overlap", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.stride[2] = 4 }},
-		{"out broadcast", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { o.stride[0] = 0 }},
-		{"out is q", "out", "overlaps q", func(o, q, _, _ *kernel.Tensor, _ *kernel.Options) { o.f32, q.f32 = shared, shared }},
-		{"out meets k by one element", "out", "overlaps k", func(o, _, k, _ *kernel.Tensor, _ *kernel.Options) { o.f32, k.f32 = shared[167:], shared }},
-		{"out is v", "out", "overlaps v", func(o, _, _, v *kernel.Tensor, _ *kernel.Options) { o.f32, v.f32 = shared, shared[1:] }},
-		{"scale NaN", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = nan32 }},
-		{"scale Inf", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = -inf32 }},
+		{"no key heads", "k", "divides", func(_, _, k, v *kernel.Tensor, _ *kernel.Options) { setDim(k, 1, 0); setDim(v, 1, 0) }},
+		{"value length differs", "v", "length 7", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { setDim(v, 2, 6) }},
+		{"value heads differ", "v", "2 heads", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { setDim(v, 1, 1) }},
+		{"out shape differs", "out", "[2 4 3 5]", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { setDim(o, 3, 4) }},
+		{"out rows overlap", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { setStride(o, 2, 4) }},
+		{"out broadcast", "out", "overlap", func(o, _, _, _ *kernel.Tensor, _ *kernel.Options) { setStride(o, 0, 0) }},
+		{"out is q", "out", "overlaps q", func(o, q, _, _ *kernel.Tensor, _ *kernel.Options) { setData(o, shared); setData(q, shared) }},
+		{"out meets k by one element", "out", "overlaps k", func(o, _, k, _ *kernel.Tensor, _ *kernel.Options) { setData(o, shared[167:]); setData(k, shared) }},
+		{"out is v", "out", "overlaps v", func(o, _, _, v *kernel.Tensor, _ *kernel.Options) { setData(o, shared); setData(v, shared[1:]) }},
+		{"scale NaN", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = testutil.NaN }},
+		{"scale Inf", "Options.Scale", "finite", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Scale = -testutil.Inf }},
 		{"threads", "Options.Threads", "at least 1", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Threads = -1 }},
 		{"lengths too few", "Options.Mask", "one per batch row", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Mask = kernel.KeyLengths([]int{7}) }},
 		{"lengths nil", "Options.Mask", "one per batch row", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Mask = kernel.KeyLengths(nil) }},
@@ -63,7 +88,7 @@ func TestArgumentErrors(t *testing.T) {
 			o.Mask = kernel.Causal(0).And(kernel.KeyLengths([]int{-1, 7}))
 		}},
 		{"too many masks", "Options.Mask", "fewer", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) {
-			for range maxRules + 1 {
+			for range mask.MaxRules + 1 {
 				o.Mask = o.Mask.And(kernel.Causal(0))
 			}
 		}},
@@ -73,17 +98,11 @@ func TestArgumentErrors(t *testing.T) {
 			out, q, k, v := good()
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o)
-			before := append([]float32(nil), out.f32...)
+			before := append([]float32(nil), contracttest.Floats(out)...)
 			err := kernel.Attention(out, q, k, v, o)
-			var arg *kernel.ArgumentError
-			if !errors.As(err, &arg) {
-				t.Fatalf("got %v, want an ArgumentError", err)
-			}
-			if arg.Arg != test.arg || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %q, want one about %s that says %q", err, test.arg, test.want)
-			}
+			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i := range before {
-				if before[i] != out.f32[i] {
+				if before[i] != contracttest.Floats(out)[i] {
 					t.Fatalf("out[%d] was overwritten", i)
 				}
 			}
@@ -91,6 +110,7 @@ func TestArgumentErrors(t *testing.T) {
 	}
 }
 
+// TestGoodCalls are calls that look bad and are not.
 func TestGoodCalls(t *testing.T) {
 	out, q, k, v := good()
 	for name, call := range map[string]func() error{
@@ -98,7 +118,7 @@ func TestGoodCalls(t *testing.T) {
 		"k and v share": func() error {
 			return kernel.Attention(kernel.BHLD(make([]float32, 144), 2, 4, 3, 6), q, k, k, kernel.Options{})
 		},
-		"k broadcast": func() error { k := k; k.stride[0] = 0; return kernel.Attention(out, q, k, v, kernel.Options{}) },
+		"k broadcast": func() error { k := k; setStride(&k, 0, 0); return kernel.Attention(out, q, k, v, kernel.Options{}) },
 		"out touches q": func() error {
 			s := make([]float32, 264)
 			return kernel.Attention(kernel.BHLD(s[144:], 2, 4, 3, 5), kernel.BHLD(s, 2, 4, 3, 6), k, v, kernel.Options{})
@@ -108,14 +128,14 @@ func TestGoodCalls(t *testing.T) {
 		"huge offset":     func() error { return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(math.MaxInt)}) },
 		"stride of one head": func() error {
 			out := kernel.Strided(make([]float32, 40), [4]int{1, 1, 3, 5}, [3]int{10, math.MinInt + 50, 5})
-			return kernel.Attention(out, kernel.BHLD(q.f32, 1, 1, 3, 6), kernel.BHLD(k.f32, 1, 1, 7, 6), kernel.BHLD(v.f32, 1, 1, 7, 5), kernel.Options{})
+			return kernel.Attention(out, kernel.BHLD(contracttest.Floats(q), 1, 1, 3, 6), kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
 		},
 		"no queries": func() error {
 			return kernel.Attention(kernel.BHLD([]float32(nil), 2, 4, 0, 5), kernel.BHLD([]float32{}, 2, 4, 0, 6), k, v, kernel.Options{})
 		},
 		"unused stride": func() error {
-			q := kernel.Strided(q.f32, [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
-			return kernel.Attention(kernel.BHLD(out.f32, 1, 1, 1, 5), q, kernel.BHLD(k.f32, 1, 1, 7, 6), kernel.BHLD(v.f32, 1, 1, 7, 5), kernel.Options{})
+			q := kernel.Strided(contracttest.Floats(q), [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
+			return kernel.Attention(kernel.BHLD(contracttest.Floats(out), 1, 1, 1, 5), q, kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
 		},
 	} {
 		if err := call(); err != nil {
@@ -124,6 +144,8 @@ func TestGoodCalls(t *testing.T) {
 	}
 }
 
+// TestTierErrors: a tier that does not exist or cannot run here is an error, and no other
+// one takes over.
 func TestTierErrors(t *testing.T) {
 	out, q, k, v := good()
 	err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "sse9"}})
@@ -139,5 +161,136 @@ func TestTierErrors(t *testing.T) {
 		if !info.Runs && !errors.As(err, &te) {
 			t.Errorf("tier %s: got %v, want a TierError", info.Name, err)
 		}
+	}
+}
+
+// TestDefaultTierErrors: a program whose ATTN_TIER names a tier that it cannot have gets an
+// error from every call that names no tier itself, and Tiers lists no default. (What the
+// variable may be is tested in package ukernel.)
+func TestDefaultTierErrors(t *testing.T) {
+	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) {
+		return nil, &ukernel.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+	}
+	out, q, k, v := good()
+	weights := make([]float32, 6)
+	parts := kernel.NewPartials(1, 2, 4, 3, 5)
+	for name, call := range map[string]func(e kernel.Exec) error{
+		"Attention":          func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
+		"Additive":           func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
+		"AttentionPartials":  func(e kernel.Exec) error { return kernel.AttentionPartials(parts, q, k, v, kernel.Options{Exec: e}) },
+		"AccumulatePartials": func(e kernel.Exec) error { return kernel.AccumulatePartials(parts, q, k, v, kernel.Options{Exec: e}) },
+		"MergePartials": func(e kernel.Exec) error {
+			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
+		},
+	} {
+		var te *kernel.TierError
+		if err := call(kernel.Exec{}); !errors.As(err, &te) || te.Source != "ATTN_TIER" || !strings.Contains(err.Error(), `ATTN_TIER: tier "sse9": unknown`) {
+			t.Errorf("%s: got %v, want a TierError about ATTN_TIER", name, err)
+		}
+		if err := call(kernel.Exec{Tier: "generic"}); err != nil {
+			t.Errorf("%s that names its tier: %v", name, err)
+		}
+	}
+	for _, info := range kernel.Tiers() {
+		if info.Default {
+			t.Errorf("the default is %s, want none", info.Name)
+		}
+	}
+}
+
+// TestDefaultTier: the default is the best tier that runs, or what ATTN_TIER says, and the
+// variable is read once.
+func TestDefaultTier(t *testing.T) {
+	defaultTier := func() (names []string) {
+		for _, info := range kernel.Tiers() {
+			if info.Default {
+				names = append(names, info.Name)
+			}
+		}
+		return names
+	}
+	want := os.Getenv("ATTN_TIER")
+	for _, info := range kernel.Tiers() {
+		if want == "" && info.Runs {
+			want = info.Name // the best one
+		}
+	}
+	before := defaultTier()
+	if len(before) != 1 || before[0] != want {
+		t.Fatalf("the defaults are %v, want %s", before, want)
+	}
+	t.Setenv("ATTN_TIER", "changed later")
+	out, q, k, v := good()
+	if err := kernel.Attention(out, q, k, v, kernel.Options{}); err != nil {
+		t.Error(err)
+	}
+	if after := defaultTier(); !slices.Equal(before, after) {
+		t.Errorf("the default was %v, and then %v", before, after)
+	}
+}
+
+// TestCallsUseDefaultTier: a call that names no tier runs on the default one.
+func TestCallsUseDefaultTier(t *testing.T) {
+	calls := 0
+	counting := contracttest.Tier(t, "generic")
+	tile := &counting.Tiles[0]
+	gemm := tile.GemmMax
+	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+		calls++
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, max)
+	}
+	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return &counting, nil }
+	out, q, k, v := good()
+	for _, x := range []struct {
+		tier string
+		used bool
+	}{{"", true}, {"generic", false}} {
+		calls = 0
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if used := calls > 0; used != x.used {
+			t.Errorf("Options.Tier %q: the default tier was used: %v", x.tier, used)
+		}
+	}
+}
+
+// TestAdditiveErrors: what does not fit is named, and nothing is written.
+func TestAdditiveErrors(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 3, Lk: 5, D: 4, Dv: 4}
+	q, k, v := c.Inputs()
+	out := c.Out()
+	lse := kernel.BHLD(testutil.Filled(6, contracttest.Canary), 1, 2, 3, 1)
+	for name, x := range map[string]struct {
+		arg     string
+		weights []float32
+		opts    kernel.Options
+		q       kernel.Tensor
+	}{
+		"too few":         {"weights", make([]float32, 3), kernel.Options{}, q},
+		"none":            {"weights", nil, kernel.Options{}, q},
+		"NaN":             {"weights", []float32{0, testutil.NaN, 0, 0}, kernel.Options{}, q},
+		"Inf":             {"weights", []float32{0, 0, 0, testutil.Inf}, kernel.Options{}, q},
+		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
+		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
+		"over out":        {"weights", contracttest.Floats(out)[20:24], kernel.Options{}, q},
+		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{LSE: lse}, q},
+		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
+		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
+	} {
+		err := kernel.Additive(out, x.q, k, v, x.weights, x.opts)
+		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
+			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
+		}
+		for _, e := range append(append([]float32(nil), contracttest.Floats(out)...), contracttest.Floats(lse)...) {
+			if e != contracttest.Canary {
+				t.Fatalf("%s: an output was written to", name)
+			}
+		}
+	}
+	if _, ok := kernel.Additive(out, q, k, v, make([]float32, 4), kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
+		t.Error("an unknown tier is no error")
 	}
 }

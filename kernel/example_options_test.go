@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -11,6 +12,97 @@ import (
 // below compute with. Queries of 0 weigh all keys that they see alike, so that a
 // result is the mean of the values seen.
 func column(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+
+// Four query heads share two key/value heads, and two new queries follow a past
+// of two keys. Queries of zeros weigh all keys that they see alike, so that the
+// result is the mean of the values seen: of 0, 1, 2 and of 0, 1, 2, 3.
+func ExampleCausal() {
+	const batch, heads, kvHeads, d = 1, 4, 2, 1
+	const capacity, past, queries = 8, 2, 2
+
+	// A cache with room for 8 tokens, of which 4 are there.
+	cacheK := make([]float32, batch*kvHeads*capacity*d)
+	cacheV := make([]float32, batch*kvHeads*capacity*d)
+	copy(cacheV[0*capacity:], []float32{0, 1, 2, 3})
+	copy(cacheV[1*capacity:], []float32{10, 11, 12, 13})
+
+	q := make([]float32, batch*heads*queries*d)
+	out := make([]float32, batch*heads*queries*d)
+
+	shape := [4]int{batch, kvHeads, past + queries, d}
+	strides := [3]int{kvHeads * capacity * d, capacity * d, d}
+	err := kernel.Attention(
+		kernel.BHLD(out, batch, heads, queries, d),
+		kernel.BHLD(q, batch, heads, queries, d),
+		kernel.Strided(cacheK, shape, strides),
+		kernel.Strided(cacheV, shape, strides),
+		kernel.Options{Mask: kernel.Causal(past)})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 1 1.5 11 11.5 11 11.5] <nil>
+}
+
+// Two texts of 4 and 2 tokens, padded to 4. What lies in the padding is never
+// read.
+func ExampleKeyLengths() {
+	const batch, heads, length, d = 2, 1, 4, 1
+	nan := float32(math.NaN())
+	q := make([]float32, batch*heads*length*d)
+	k := []float32{0, 0, 0, 0, 0, 0, nan, nan}
+	v := []float32{1, 2, 3, 4, 5, 6, nan, nan}
+	out := make([]float32, batch*heads*length*d)
+
+	err := kernel.Attention(
+		kernel.BHLD(out, batch, heads, length, d),
+		kernel.BHLD(q, batch, heads, length, d),
+		kernel.BHLD(k, batch, heads, length, d),
+		kernel.BHLD(v, batch, heads, length, d),
+		kernel.Options{Mask: kernel.KeyLengths([]int{4, 2})})
+	fmt.Println(out, err)
+
+	// Output: [2.5 2.5 2.5 2.5 5.5 5.5 5.5 5.5] <nil>
+}
+
+// Masks are intersected: causal, and the second text has but two tokens.
+func ExampleMask_And() {
+	const batch, heads, length, d = 2, 1, 4, 1
+	q := make([]float32, batch*heads*length*d)
+	v := []float32{0, 2, 4, 6, 0, 2, 4, 6}
+	out := make([]float32, batch*heads*length*d)
+
+	mask := kernel.Causal(0).And(kernel.KeyLengths([]int{4, 2}))
+	err := kernel.Attention(
+		kernel.BHLD(out, batch, heads, length, d),
+		kernel.BHLD(q, batch, heads, length, d),
+		kernel.BHLD(q, batch, heads, length, d),
+		kernel.BHLD(v, batch, heads, length, d),
+		kernel.Options{Mask: mask})
+	fmt.Println(out, err)
+
+	// Output: [0 1 2 3 0 1 1 1] <nil>
+}
+
+// Two documents packed into one sequence of six tokens, the second one cut by its
+// padding: a token sees itself and the one before it, in its own document. Zero
+// queries take the mean of the values that they see.
+func ExampleMask() {
+	const length, d = 6, 1
+	q := make([]float32, length*d)
+	k := make([]float32, length*d)
+	v := []float32{1, 2, 3, 10, 20, 30}
+	out := make([]float32, length*d)
+	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, length, d) }
+
+	documents := []int32{0, 0, 0, 1, 1, 1}
+	padding := []bool{false, false, false, false, false, true} // true = masked out
+	mask := kernel.Window(1, 0).
+		And(kernel.Segments(documents, documents)).
+		And(kernel.Hidden(padding, [4]int{1, 1, 1, length}))
+	err := kernel.Attention(x(out), x(q), x(k), x(v), kernel.Options{Mask: mask})
+	fmt.Println(out, err)
+
+	// Output: [1 1.5 2.5 10 15 20] <nil>
+}
 
 // A sliding window over a cache that has dropped its first six tokens: keys keep
 // their positions. The query at position 9 sees itself and two keys before it.
@@ -163,7 +255,7 @@ func ExampleDropout() {
 	// Output: [0.25 0 0 0 0 0.25 0 0.25] <nil>
 }
 
-// A hook that scores keys by their distance from the query, as a Gaussian kernel
+// A function that scores keys by their distance from the query, as a Gaussian kernel
 // does, instead of by their product.
 func ExampleScoreTile() {
 	q, k := []float32{1, 4}, []float32{0, 2, 10}
@@ -186,7 +278,7 @@ func ExampleScoreTile() {
 }
 
 // Keys that come chunk by chunk and need not be kept: the state is that of all so far.
-func ExampleAccumulate() {
+func ExampleAccumulatePartials() {
 	const d = 1
 	state := kernel.NewPartials(1, 1, 1, 1, d)
 	for chunk, value := range []float32{1, 2, 6} {

@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/kvcache"
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
-	"github.com/attn-go/attn/rope"
 )
 
 // One head, two queries, three keys. The scores are far apart, so that every
@@ -36,73 +34,21 @@ func Example() {
 	// Output: [3 4 1 2] <nil>
 }
 
-// Four query heads share two key/value heads, and two new queries follow a past
-// of two keys. Queries of zeros weigh all keys that they see alike, so that the
-// result is the mean of the values seen: of 0, 1, 2 and of 0, 1, 2, 3.
-func ExampleCausal() {
-	const batch, heads, kvHeads, d = 1, 4, 2, 1
-	const capacity, past, queries = 8, 2, 2
+// The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
+// it lies; the result is laid out as the next projection reads it.
+func ExamplePackedQKV() {
+	const batch, length, heads, kvHeads, d = 1, 2, 2, 2, 1
+	qkv := []float32{
+		0, 900, 1, 1, 10, 20,
+		0, 900, 0, 0, 30, 40,
+	}
+	out := make([]float32, batch*length*heads*d)
 
-	// A cache with room for 8 tokens, of which 4 are there.
-	cacheK := make([]float32, batch*kvHeads*capacity*d)
-	cacheV := make([]float32, batch*kvHeads*capacity*d)
-	copy(cacheV[0*capacity:], []float32{0, 1, 2, 3})
-	copy(cacheV[1*capacity:], []float32{10, 11, 12, 13})
-
-	q := make([]float32, batch*heads*queries*d)
-	out := make([]float32, batch*heads*queries*d)
-
-	shape := [4]int{batch, kvHeads, past + queries, d}
-	strides := [3]int{kvHeads * capacity * d, capacity * d, d}
-	err := kernel.Attention(
-		kernel.BHLD(out, batch, heads, queries, d),
-		kernel.BHLD(q, batch, heads, queries, d),
-		kernel.Strided(cacheK, shape, strides),
-		kernel.Strided(cacheV, shape, strides),
-		kernel.Options{Mask: kernel.Causal(past)})
+	q, k, v := kernel.PackedQKV(qkv, batch, length, heads, kvHeads, d)
+	err := kernel.Attention(kernel.BLHD(out, batch, length, heads, d), q, k, v, kernel.Options{})
 	fmt.Println(out, err)
 
-	// Output: [1 1.5 1 1.5 11 11.5 11 11.5] <nil>
-}
-
-// Two texts of 4 and 2 tokens, padded to 4. What lies in the padding is never
-// read.
-func ExampleKeyLengths() {
-	const batch, heads, length, d = 2, 1, 4, 1
-	nan := float32(math.NaN())
-	q := make([]float32, batch*heads*length*d)
-	k := []float32{0, 0, 0, 0, 0, 0, nan, nan}
-	v := []float32{1, 2, 3, 4, 5, 6, nan, nan}
-	out := make([]float32, batch*heads*length*d)
-
-	err := kernel.Attention(
-		kernel.BHLD(out, batch, heads, length, d),
-		kernel.BHLD(q, batch, heads, length, d),
-		kernel.BHLD(k, batch, heads, length, d),
-		kernel.BHLD(v, batch, heads, length, d),
-		kernel.Options{Mask: kernel.KeyLengths([]int{4, 2})})
-	fmt.Println(out, err)
-
-	// Output: [2.5 2.5 2.5 2.5 5.5 5.5 5.5 5.5] <nil>
-}
-
-// Masks are intersected: causal, and the second text has but two tokens.
-func ExampleMask_And() {
-	const batch, heads, length, d = 2, 1, 4, 1
-	q := make([]float32, batch*heads*length*d)
-	v := []float32{0, 2, 4, 6, 0, 2, 4, 6}
-	out := make([]float32, batch*heads*length*d)
-
-	mask := kernel.Causal(0).And(kernel.KeyLengths([]int{4, 2}))
-	err := kernel.Attention(
-		kernel.BHLD(out, batch, heads, length, d),
-		kernel.BHLD(q, batch, heads, length, d),
-		kernel.BHLD(q, batch, heads, length, d),
-		kernel.BHLD(v, batch, heads, length, d),
-		kernel.Options{Mask: mask})
-	fmt.Println(out, err)
-
-	// Output: [0 1 2 3 0 1 1 1] <nil>
+	// Output: [20 20 20 20] <nil>
 }
 
 // A cache of int8 elements, each row with one scale, and queries and outputs in
@@ -137,26 +83,61 @@ func ExampleTensor_Scaled() {
 	// 127 64 -127 0 <nil>
 }
 
-// Two documents packed into one sequence of six tokens, the second one cut by its
-// padding: a token sees itself and the one before it, in its own document. Zero
-// queries take the mean of the values that they see.
-func ExampleMask() {
-	const length, d = 6, 1
-	q := make([]float32, length*d)
-	k := make([]float32, length*d)
-	v := []float32{1, 2, 3, 10, 20, 30}
-	out := make([]float32, length*d)
-	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, length, d) }
+// Keys and values of two sequences in pages of the program's own memory, laid out as in
+// FlashInfer and vLLM: [pages, page size, heads, D]. The first sequence has the pages 2
+// and 0, of which it fills one and a half, the second one has page 3. Queries of zeros
+// weigh all keys alike, so that the results are means of the values.
+func ExampleTensor_Paged() {
+	const pages, size, heads, d = 4, 2, 1, 1
+	k := make([]float32, pages*size*heads*d)
+	v := []float32{0, 1, 20, 21, 30, 31, 40, 41}
+	table := kernel.PageTable{Pages: [][]int32{{2, 0}, {3}}, Lengths: []int{3, 2}}
 
-	documents := []int32{0, 0, 0, 1, 1, 1}
-	padding := []bool{false, false, false, false, false, true} // true = masked out
-	mask := kernel.Window(1, 0).
-		And(kernel.Segments(documents, documents)).
-		And(kernel.Hidden(padding, [4]int{1, 1, 1, length}))
-	err := kernel.Attention(x(out), x(q), x(k), x(v), kernel.Options{Mask: mask})
+	out := make([]float32, 2)
+	err := kernel.Attention(
+		kernel.BHLD(out, 2, 1, 1, d),
+		kernel.BHLD(make([]float32, 2), 2, 1, 1, d),
+		kernel.BLHD(k, pages, size, heads, d).Paged(&table),
+		kernel.BLHD(v, pages, size, heads, d).Paged(&table),
+		kernel.Options{})
 	fmt.Println(out, err)
 
-	// Output: [1 1.5 2.5 10 15 20] <nil>
+	// Output: [20.333334 40.5] <nil>
+}
+
+// Three sequences of 2, 1 and 3 tokens, one after the other as they come out of a
+// projection. Each sees its own tokens alone.
+func ExampleRagged() {
+	const heads, d = 1, 1
+	starts := []int{0, 2, 3, 6}
+	q, k := make([]float32, 6), make([]float32, 6)
+	v := []float32{1, 3, 10, 20, 30, 40}
+	out := make([]float32, 6)
+	err := kernel.Attention(
+		kernel.Ragged(out, starts, heads, d),
+		kernel.Ragged(q, starts, heads, d),
+		kernel.Ragged(k, starts, heads, d),
+		kernel.Ragged(v, starts, heads, d),
+		kernel.Options{Mask: kernel.Causal(0)})
+	fmt.Println(out, err)
+
+	// Output: [1 2 10 20 25 30] <nil>
+}
+
+// A part of a larger memory: the second of two heads, and every second token of it.
+func ExampleStrided() {
+	const tokens, heads, d = 4, 2, 1
+	data := []float32{0, 1, 10, 11, 20, 21, 30, 31} // [tokens, heads, d]
+	v := kernel.Strided(data[1:], [4]int{1, 1, 2, d}, [3]int{0, 0, 2 * heads * d})
+	fmt.Println(v)
+
+	zeros, out := make([]float32, 2), make([]float32, 1)
+	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 1, d), kernel.BHLD(zeros, 1, 1, 2, d), v, kernel.Options{})
+	fmt.Println(out, err)
+
+	// Output:
+	// float32 [B H L D] = [1 1 2 1] with strides [0 0 4]
+	// [11] <nil>
 }
 
 // What there is beside the output: the logarithm of the sum of a row's
@@ -180,7 +161,7 @@ func ExampleOptions_outputs() {
 
 // A sequence of 600 keys in two shards, each computed by itself, and put together:
 // the bits are those of one call.
-func ExampleMerge() {
+func ExampleMergePartials() {
 	const heads, queries, keys, cut, d = 1, 2, 600, 512, 1 // cut at a multiple of 256
 	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)
 	for j := range v {
@@ -206,92 +187,23 @@ func ExampleMerge() {
 	// <nil> true
 }
 
-// A cache of four pages of two tokens, used by two texts that share a beginning.
-func ExampleCache() {
-	const d = 1
-	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: d, PageSize: 2, Pages: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	text := cache.NewSequence()
-	batch, _ := cache.NewBatch(text)
-	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), d) }
-	fmt.Println(batch.Append(rows(0, 0, 0), rows(1, 2, 3)), cache.FreePages())
+// Additive scores, as in the attention of Bahdanau: each key is compared with the query by
+// a small network with one hidden unit for each number.
+func ExampleAdditive() {
+	const keys, hidden = 2, 2
+	q, k := []float32{0, 0}, []float32{1, 0, 0, -1}
+	v, out := []float32{3, 6}, make([]float32, 1)
+	weights, scores := []float32{1, 2}, make([]float32, keys)
+	err := kernel.Additive(
+		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, hidden), kernel.BHLD(k, 1, 1, keys, hidden), kernel.BHLD(v, 1, 1, keys, 1),
+		weights, kernel.Options{Scores: kernel.BHLD(scores, 1, 1, 1, keys)})
+	fmt.Printf("%.3f %.3f %v\n", scores, out, err)
 
-	other, _ := text.Fork(3) // shares both pages, until it grows
-	batch.Set(other)
-	fmt.Println(batch.Append(rows(0), rows(6)), cache.FreePages())
-
-	k, v := batch.View(0)
-	out := make([]float32, 1)
-	err = kernel.Attention(rows(out...), rows(0), k, v, batch.Options())
-	fmt.Println(out, err)
-
-	// Output:
-	// <nil> 2
-	// <nil> 1
-	// [3] <nil>
-}
-
-// A layer of two outputs and three inputs, its weights packed once and used for two
-// rows.
-func ExampleLinear() {
-	weights := []float32{
-		1, 2, 3,
-		4, 5, 6,
-	}
-	layer, err := linear.New(linear.DenseMatrix(weights, 2, 3), []float32{100, 200})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	x := []float32{1, 0, 0, 0, 1, 1}
-	out := make([]float32, 2*2)
-	err = layer.Apply(linear.DenseMatrix(out, 2, 2), linear.DenseMatrix(x, 2, 3), linear.Options{})
-	fmt.Println(out, err)
-
-	// Output: [101 204 105 211] <nil>
-}
-
-// Two heads of two tokens at positions 0 and 3: one pair a head, one radian a
-// position.
-func ExampleRope() {
-	rope, err := rope.New(rope.Config{Dims: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	const batch, tokens, heads, d = 1, 2, 2, 2
-	q := []float32{
-		1, 0, 0, 1,
-		1, 0, 0, 1,
-	}
-	err = rope.Apply(kernel.BLHD(q, batch, tokens, heads, d), []int{0, 3})
-	fmt.Printf("%.3f %v\n", q, err)
-
-	// Output: [1.000 0.000 0.000 1.000 -0.990 0.141 -0.141 -0.990] <nil>
-}
-
-// The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
-// it lies; the result is laid out as the next projection reads it.
-func ExamplePackedQKV() {
-	const batch, length, heads, kvHeads, d = 1, 2, 2, 2, 1
-	qkv := []float32{
-		0, 900, 1, 1, 10, 20,
-		0, 900, 0, 0, 30, 40,
-	}
-	out := make([]float32, batch*length*heads*d)
-
-	q, k, v := kernel.PackedQKV(qkv, batch, length, heads, kvHeads, d)
-	err := kernel.Attention(kernel.BLHD(out, batch, length, heads, d), q, k, v, kernel.Options{})
-	fmt.Println(out, err)
-
-	// Output: [20 20 20 20] <nil>
+	// Output: [0.762 -1.523] [3.277] <nil>
 }
 
 // Every tier gives the same bits, with any number of threads.
-func ExampleOptions() {
+func ExampleExec() {
 	const batch, heads, length, d = 1, 4, 200, 32
 	x := make([]float32, batch*heads*length*d)
 	for i := range x {
@@ -320,7 +232,7 @@ func ExampleOptions() {
 }
 
 // A program with workers of its own lends them to the call.
-func ExampleOptions_run() {
+func ExampleExec_parallelFor() {
 	const batch, heads, length, d = 1, 1, 4, 1
 	x := []float32{0, 0, 0, 0}
 	v := []float32{1, 2, 3, 4}
@@ -339,6 +251,18 @@ func ExampleOptions_run() {
 	// Output: [2.5 2.5 2.5 2.5] <nil>
 }
 
+// The tiers of this build that run everywhere. The others depend on the CPU.
+func ExampleTiers() {
+	for _, tier := range kernel.Tiers() {
+		if tier.Name == "generic" {
+			fmt.Println(tier.Name, tier.Runs, tier.Reason == "")
+		}
+	}
+
+	// Output: generic true true
+}
+
+// Every error about an argument says which one it is, what was given and what was wanted.
 func ExampleArgumentError() {
 	x := make([]float32, 2*4)
 	out := make([]float32, 2*4)
@@ -359,6 +283,7 @@ func ExampleArgumentError() {
 	// want:     a slice of at least 12 elements
 }
 
+// No other tier takes over silently.
 func ExampleTierError() {
 	x := make([]float32, 4)
 	out := make([]float32, 4)
@@ -373,7 +298,26 @@ func ExampleTierError() {
 	// Output: mmx asked for by Options.Tier
 }
 
-// TestReadme compares the README's Go code with the examples above, which
+// A panic in Options.Score on a goroutine of the pool becomes one of the call.
+func ExampleTaskPanic() {
+	defer func() {
+		var p *kernel.TaskPanic
+		value := recover()
+		if err, ok := value.(error); ok && errors.As(err, &p) { // on another goroutine
+			value = p.Value
+		}
+		fmt.Println("recovered:", value)
+	}()
+	x, out := make([]float32, 1000), make([]float32, 1000)
+	t := kernel.BHLD(x, 1, 1, 1000, 1)
+	kernel.Attention(kernel.BHLD(out, 1, 1, 1000, 1), t, t, t, kernel.Options{
+		Score: func(*kernel.ScoreTile) { panic("no such score") },
+	})
+
+	// Output: recovered: no such score
+}
+
+// TestReadme compares the README's Go code with the examples of all packages, which
 // compile and run: each block must stand in one of them, line by line.
 func TestReadme(t *testing.T) {
 	read := func(name string) (lines []string) {
@@ -387,7 +331,14 @@ func TestReadme(t *testing.T) {
 		return lines
 	}
 	readme := read("../README.md")
-	examples := "\n" + strings.Join(read("example_test.go"), "\n") + "\n"
+	files, err := filepath.Glob("../*/example*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := "\n"
+	for _, name := range files {
+		examples += strings.Join(read(name), "\n") + "\n"
+	}
 
 	blocks := 0
 	for i, line := range readme {
@@ -400,7 +351,7 @@ func TestReadme(t *testing.T) {
 			t.Fatalf("README.md:%d: the block has no end", i+1)
 		}
 		if !strings.Contains(examples, "\n"+strings.Join(readme[i+1:i+1+n], "\n")+"\n") {
-			t.Errorf("README.md:%d: the block is not in example_test.go", i+1)
+			t.Errorf("README.md:%d: the block is not in an example", i+1)
 		}
 	}
 	if blocks == 0 {

@@ -24,7 +24,8 @@ type Exec struct {
 
 	// ParallelFor, if not nil, is the program's own parallel-for, which is used instead
 	// of the pool. It must call task(i) once for every i from 0 to n-1, concurrently or
-	// not, and return when all calls have returned. n is at most Threads. The same task
+	// not, and return when all calls have returned. n is at most Threads, or GOMAXPROCS if
+	// that is 0. The same task
 	// is passed every time, so a ParallelFor that does not allocate keeps the call free
 	// of allocations. If it panics, the call panics with the same value, after all
 	// goroutines have left it.

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
 // A fuzzCall is what the fuzzer draws: a shape, a level for every factor of an
 // optionCase, and numbers that need not be valid.
 type fuzzCall struct {
-	attnCase
+	contracttest.Case
 	levels                        []byte
 	softcap, rate                 float32
 	queryStart, keyStart, threads int
@@ -53,8 +55,8 @@ func FuzzAttention(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv int, lay byte, levels []byte,
 		scale, softcap, rate float32, queryStart, keyStart, threads int) {
 		c := fuzzCall{
-			attnCase: attnCase{b: b, h: h, hkv: hkv, lq: lq, lk: lk, d: d, dv: dv, scale: scale, seed: seed, layout: layout(lay) % layouts},
-			levels:   levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
+			Case:   contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
+			levels: levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
 		}
 		switch {
 		case c.tooLarge():
@@ -71,36 +73,36 @@ func FuzzAttention(f *testing.F) {
 }
 
 func (c *fuzzCall) tooLarge() bool {
-	return max(c.b, c.h, c.hkv, c.lq, c.d, c.dv) > 100 || c.lk > 1100 || min(c.b, c.h, c.hkv, c.lq, c.lk, c.d, c.dv) < -100 ||
-		max(1, c.b)*max(1, c.h)*max(1, c.lq)*max(1, c.lk)*max(1, c.d+c.dv) > 1<<20 || c.threads > 64
+	return max(c.B, c.H, c.HKV, c.Lq, c.D, c.Dv) > 100 || c.Lk > 1100 || min(c.B, c.H, c.HKV, c.Lq, c.Lk, c.D, c.Dv) < -100 ||
+		max(1, c.B)*max(1, c.H)*max(1, c.Lq)*max(1, c.Lk)*max(1, c.D+c.Dv) > 1<<20 || c.threads > 64
 }
 
 func (c *fuzzCall) validShape() bool {
-	return min(c.b, c.h, c.hkv, c.lq, c.lk) >= 0 && min(c.d, c.dv) >= 1 &&
-		(c.h == 0 || c.hkv != 0) && (c.hkv == 0 || c.h%c.hkv == 0)
+	return min(c.B, c.H, c.HKV, c.Lq, c.Lk) >= 0 && min(c.D, c.Dv) >= 1 &&
+		(c.H == 0 || c.HKV != 0) && (c.HKV == 0 || c.H%c.HKV == 0)
 }
 
 func (c *fuzzCall) validNumbers() bool {
 	within := func(x, least, most float32) bool { return x >= least && x <= most }
-	starts := c.queryStart > -1<<30 && c.queryStart <= 1<<30-c.lq && c.keyStart >= 0 && c.keyStart <= 1<<30-c.lk
-	return within(c.scale, -0x1p127, 0x1p127) && (c.softcap == 0 || within(c.softcap, 0x1p-126, 0x1p127)) &&
+	starts := c.queryStart > -1<<30 && c.queryStart <= 1<<30-c.Lq && c.keyStart >= 0 && c.keyStart <= 1<<30-c.Lk
+	return within(c.Scale, -0x1p127, 0x1p127) && (c.softcap == 0 || within(c.softcap, 0x1p-126, 0x1p127)) &&
 		c.rate >= 0 && c.rate < 1 && starts && c.threads >= 0
 }
 
 // optionCase takes the levels that were drawn, 0 where there are too few.
 func (c *fuzzCall) optionCase() *optionCase {
-	o := &optionCase{attnCase: c.attnCase, r: rng(c.seed), levels: make([]int, len(factors))}
+	o := &optionCase{Case: c.Case, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
 	for x := range min(len(factors), len(c.levels)) {
 		o.levels[x] = int(c.levels[x]) % factors[x].levels
 	}
-	o.types = optionTypes[o.level("types")]
+	o.Types = optionTypes[o.level("types")]
 	return o
 }
 
 // options are those of the levels, and the numbers that are not 0 instead of theirs.
 func (c *fuzzCall) options(from *optionCase) kernel.Options {
 	o := from.options()
-	o.Scale, o.Threads = c.scale, c.threads
+	o.Scale, o.Threads = c.Scale, c.threads
 	if c.softcap != 0 {
 		o.Softcap = c.softcap
 	}
@@ -118,15 +120,17 @@ func (c *fuzzCall) options(from *optionCase) kernel.Options {
 
 // refused makes the call with more than enough memory.
 func (c *fuzzCall) refused(t *testing.T, o kernel.Options) {
-	mem := func(b, h, l, d int) kernel.Tensor { return kernel.BHLD(filled(1<<16, canary), b, h, l, d) }
-	out := mem(c.b, c.h, c.lq, c.dv)
-	err := kernel.Attention(out, mem(c.b, c.h, c.lq, c.d), mem(c.b, c.hkv, c.lk, c.d), mem(c.b, c.hkv, c.lk, c.dv), o)
+	mem := func(b, h, l, d int) kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d)
+	}
+	out := mem(c.B, c.H, c.Lq, c.Dv)
+	err := kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
 	var arg *kernel.ArgumentError
 	if !errors.As(err, &arg) {
 		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
 	}
-	for i, x := range out.f32 {
-		if x != canary {
+	for i, x := range contracttest.Floats(out) {
+		if x != contracttest.Canary {
 			t.Fatalf("out[%d] was overwritten", i)
 		}
 	}

@@ -1,15 +1,14 @@
 package kernel_test
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"math"
 	"os"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -19,58 +18,58 @@ const goldenFile = "testdata/golden.json"
 
 // goldenCases are the calls whose outputs are pinned. A name says it all: never
 // change a case, add new ones. They are small enough for an emulated CPU and
-// together use every panel width, block folds, GQA, masks and remainders.
-func goldenCases() map[string]attnCase {
-	return map[string]attnCase{
-		"plain":        {b: 1, h: 2, hkv: 2, lq: 64, lk: 64, d: 64, dv: 64, seed: 101},
-		"one":          {b: 1, h: 1, hkv: 1, lq: 1, lk: 1, d: 1, dv: 1, seed: 102},
-		"causal":       {b: 1, h: 2, hkv: 1, lq: 130, lk: 130, d: 32, dv: 32, mask: kernel.Causal(0), seed: 103},
-		"cache":        {b: 1, h: 4, hkv: 2, lq: 9, lk: 600, d: 16, dv: 16, mask: kernel.Causal(591), seed: 104},
-		"decode":       {b: 2, h: 8, hkv: 2, lq: 1, lk: 777, d: 24, dv: 24, seed: 105},
-		"lengths":      {b: 3, h: 2, hkv: 1, lq: 20, lk: 300, d: 20, dv: 12, mask: kernel.KeyLengths([]int{300, 0, 257}), seed: 106},
-		"odd":          {b: 1, h: 3, hkv: 3, lq: 37, lk: 259, d: 13, dv: 29, scale: 0.4375, seed: 107},
-		"wide":         {b: 1, h: 1, hkv: 1, lq: 5, lk: 40, d: 257, dv: 3, seed: 108},
-		"sharp":        {b: 1, h: 1, hkv: 1, lq: 33, lk: 515, d: 16, dv: 16, scale: 9, seed: 109},
-		"flat":         {b: 1, h: 1, hkv: 1, lq: 17, lk: 512, d: 8, dv: 8, scale: 1.0 / (1 << 20), seed: 110},
-		"negative":     {b: 1, h: 2, hkv: 1, lq: 50, lk: 50, d: 8, dv: 8, scale: -0.5, mask: kernel.Causal(-7), seed: 111},
-		"tiny-numbers": {b: 1, h: 1, hkv: 1, lq: 18, lk: 30, d: 6, dv: 6, seed: 112},
+// together use every tile width, merged blocks, GQA, masks and remainders.
+func goldenCases() map[string]contracttest.Case {
+	return map[string]contracttest.Case{
+		"plain":        {B: 1, H: 2, HKV: 2, Lq: 64, Lk: 64, D: 64, Dv: 64, Seed: 101},
+		"one":          {B: 1, H: 1, HKV: 1, Lq: 1, Lk: 1, D: 1, Dv: 1, Seed: 102},
+		"causal":       {B: 1, H: 2, HKV: 1, Lq: 130, Lk: 130, D: 32, Dv: 32, Mask: contracttest.Causal(0), Seed: 103},
+		"cache":        {B: 1, H: 4, HKV: 2, Lq: 9, Lk: 600, D: 16, Dv: 16, Mask: contracttest.Causal(591), Seed: 104},
+		"decode":       {B: 2, H: 8, HKV: 2, Lq: 1, Lk: 777, D: 24, Dv: 24, Seed: 105},
+		"lengths":      {B: 3, H: 2, HKV: 1, Lq: 20, Lk: 300, D: 20, Dv: 12, Mask: contracttest.KeyLengths([]int{300, 0, 257}), Seed: 106},
+		"odd":          {B: 1, H: 3, HKV: 3, Lq: 37, Lk: 259, D: 13, Dv: 29, Scale: 0.4375, Seed: 107},
+		"wide":         {B: 1, H: 1, HKV: 1, Lq: 5, Lk: 40, D: 257, Dv: 3, Seed: 108},
+		"sharp":        {B: 1, H: 1, HKV: 1, Lq: 33, Lk: 515, D: 16, Dv: 16, Scale: 9, Seed: 109},
+		"flat":         {B: 1, H: 1, HKV: 1, Lq: 17, Lk: 512, D: 8, Dv: 8, Scale: 1.0 / (1 << 20), Seed: 110},
+		"negative":     {B: 1, H: 2, HKV: 1, Lq: 50, Lk: 50, D: 8, Dv: 8, Scale: -0.5, Mask: contracttest.Causal(-7), Seed: 111},
+		"tiny-numbers": {B: 1, H: 1, HKV: 1, Lq: 18, Lk: 30, D: 6, Dv: 6, Seed: 112},
 
-		"decode-groups":   {b: 2, h: 12, hkv: 3, lq: 1, lk: 530, d: 40, dv: 33, mask: kernel.KeyLengths([]int{530, 259}), seed: 131},
-		"decode-alone":    {b: 1, h: 2, hkv: 2, lq: 1, lk: 513, d: 15, dv: 18, seed: 132, layout: tokenMajor},
-		"decode-several":  {b: 1, h: 8, hkv: 2, lq: 5, lk: 300, d: 72, dv: 20, mask: kernel.Causal(295), seed: 133},
-		"decode-float16":  {b: 1, h: 8, hkv: 2, lq: 1, lk: 333, d: 64, dv: 48, seed: 134, types: callTypes{kernel.Float32, kernel.Float16, kernel.Float16, kernel.Float32}},
-		"decode-bfloat16": {b: 1, h: 4, hkv: 1, lq: 2, lk: 290, d: 19, dv: 30, seed: 135, types: callTypes{kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16}},
-		"decode-int8":     {b: 2, h: 4, hkv: 2, lq: 1, lk: 270, d: 32, dv: 32, seed: 136, types: callTypes{kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32}},
+		"decode-groups":   {B: 2, H: 12, HKV: 3, Lq: 1, Lk: 530, D: 40, Dv: 33, Mask: contracttest.KeyLengths([]int{530, 259}), Seed: 131},
+		"decode-alone":    {B: 1, H: 2, HKV: 2, Lq: 1, Lk: 513, D: 15, Dv: 18, Seed: 132, Layout: contracttest.TokenMajor},
+		"decode-several":  {B: 1, H: 8, HKV: 2, Lq: 5, Lk: 300, D: 72, Dv: 20, Mask: contracttest.Causal(295), Seed: 133},
+		"decode-float16":  {B: 1, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 64, Dv: 48, Seed: 134, Types: contracttest.TypesOf(kernel.Float32, kernel.Float16, kernel.Float16, kernel.Float32)},
+		"decode-bfloat16": {B: 1, H: 4, HKV: 1, Lq: 2, Lk: 290, D: 19, Dv: 30, Seed: 135, Types: contracttest.Uniform(kernel.BFloat16)},
+		"decode-int8":     {B: 2, H: 4, HKV: 2, Lq: 1, Lk: 270, D: 32, Dv: 32, Seed: 136, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
 
-		"float16":   {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: kernel.Causal(230), seed: 121, types: callTypes{kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}},
-		"bfloat16":  {b: 1, h: 2, hkv: 1, lq: 70, lk: 300, d: 32, dv: 24, mask: kernel.Causal(230), seed: 121, types: callTypes{kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16}},
-		"int8":      {b: 1, h: 4, hkv: 2, lq: 3, lk: 515, d: 64, dv: 64, seed: 122, types: callTypes{kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32}},
-		"int8-rows": {b: 2, h: 2, hkv: 1, lq: 33, lk: 40, d: 13, dv: 7, seed: 123, types: callTypes{kernel.BFloat16, kernel.Int8, kernel.Int8, kernel.Float16}},
-		"mixed":     {b: 1, h: 2, hkv: 2, lq: 1, lk: 777, d: 20, dv: 36, seed: 124, types: callTypes{kernel.Float16, kernel.Int8, kernel.BFloat16, kernel.BFloat16}},
-		"range":     {b: 1, h: 2, hkv: 1, lq: 40, lk: 40, d: 8, dv: 20, mask: kernel.Causal(0), seed: 125, types: callTypes{kernel.Float32, kernel.Float32, kernel.Float32, kernel.Float16}},
+		"float16":   {B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 32, Dv: 24, Mask: contracttest.Causal(230), Seed: 121, Types: contracttest.Uniform(kernel.Float16)},
+		"bfloat16":  {B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 32, Dv: 24, Mask: contracttest.Causal(230), Seed: 121, Types: contracttest.Uniform(kernel.BFloat16)},
+		"int8":      {B: 1, H: 4, HKV: 2, Lq: 3, Lk: 515, D: 64, Dv: 64, Seed: 122, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
+		"int8-rows": {B: 2, H: 2, HKV: 1, Lq: 33, Lk: 40, D: 13, Dv: 7, Seed: 123, Types: contracttest.TypesOf(kernel.BFloat16, kernel.Int8, kernel.Int8, kernel.Float16)},
+		"mixed":     {B: 1, H: 2, HKV: 2, Lq: 1, Lk: 777, D: 20, Dv: 36, Seed: 124, Types: contracttest.TypesOf(kernel.Float16, kernel.Int8, kernel.BFloat16, kernel.BFloat16)},
+		"range":     {B: 1, H: 2, HKV: 1, Lq: 40, Lk: 40, D: 8, Dv: 20, Mask: contracttest.Causal(0), Seed: 125, Types: contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Float32, kernel.Float16)},
 	}
 }
 
 // goldenInputs are the case's inputs; those of tiny-numbers are scaled down so
 // that products and outputs are subnormal, and the values of range reach from
 // below the smallest float16 to beyond the largest.
-func goldenInputs(name string, c attnCase) (q, k, v kernel.Tensor) {
-	q, k, v = c.inputs()
+func goldenInputs(name string, c contracttest.Case) (q, k, v kernel.Tensor) {
+	q, k, v = c.Inputs()
 	if name == "tiny-numbers" {
 		for _, t := range []*kernel.Tensor{&k, &v} {
-			for i := range t.f32 {
-				t.f32[i] *= 0x1p-127
+			for i := range contracttest.Floats(*t) {
+				contracttest.Floats(*t)[i] *= 0x1p-127
 			}
 		}
 	}
 	if name == "range" {
-		eachRow(&v, func(_, _, j int, row []float32) {
+		contracttest.EachRow(&v, func(_, _, j int, row []float32) {
 			for e := range row {
 				row[e] *= float32(math.Ldexp(1, 4*(e%12)-27))
 			}
 		})
 	}
-	return c.typed(q, k, v)
+	return c.Typed(q, k, v)
 }
 
 // goldens returns by name what gives the hash of a call.
@@ -79,28 +78,14 @@ func goldens() map[string]func(t *testing.T, tier string, threads int) string {
 	for name, c := range goldenCases() {
 		runs[name] = func(t *testing.T, tier string, threads int) string {
 			q, k, v := goldenInputs(name, c)
-			out := c.run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
-			return hash(&out)
+			out := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+			return contracttest.Hash(&out)
 		}
 	}
 	for name := range goldenOptions() {
 		runs[name] = func(t *testing.T, tier string, threads int) string { return goldenOption(t, name, tier, threads) }
 	}
 	return runs
-}
-
-// hash is the sha256 of the bits in the order [B, H, L, D], little endian, of one
-// tensor after the other.
-func hash(tensors ...*kernel.Tensor) string {
-	h := sha256.New()
-	for _, t := range tensors {
-		eachRow(t, func(_, _, _ int, row []float32) {
-			for _, x := range row {
-				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
-			}
-		})
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // TestGolden compares every tier's outputs with the committed hashes, which
@@ -112,8 +97,8 @@ func TestGolden(t *testing.T) {
 	golden := readGolden(t)
 	for name, run := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			eachTier(t, func(t *testing.T, tier *tier) {
-				if got := run(t, tier.name, 0); got != golden[name] {
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				if got := run(t, tier, 0); got != golden[name] {
 					t.Errorf("got %s, want %s", got, golden[name])
 				}
 			})
@@ -150,28 +135,155 @@ func updateGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenCatchesOneRounding shows that the hashes can fail: a kernel that
-// rounds one product of one lane, where the contract fuses, changes each of
-// those that the product is not exact in.
+// TestGoldenCatchesOneRounding shows that the hashes can fail: a tier that rounds one
+// product of one lane, where the contract fuses, changes each of those that the product
+// is not exact in.
 func TestGoldenCatchesOneRounding(t *testing.T) {
 	golden := readGolden(t)
-	broken := genericTier()
-	p := &broken.panels[0]
-	tile := p.tile
-	p.tile = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-		tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+	broken := contracttest.Tier(t, "generic")
+	broken.Name = "broken"
+	gemm := broken.Tiles[0].Gemm
+	broken.Tiles[0].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, load)
 		if m > 0 && k > 1 && !load { // the last step of c[0][0] again, rounded twice
-			tile(c, ldc, a, rs, cs, b, ldb, 1, k-1, false)
+			gemm(c, ldc, a, rs, cs, b, ldb, 1, k-1, false)
 			c[0] += float32(a[(k-1)*cs] * b[(k-1)*ldb])
 		}
 	}
+	contracttest.AddTier(t, broken)
 	for _, name := range []string{"plain", "odd", "lengths", "flat"} {
-		c := goldenCases()[name]
-		q, k, v := goldenInputs(name, c)
-		out := c.tensor(c.b, c.h, c.lq, c.dv, canary)
-		c.job(&broken, out, q, k, v).run(nil)
-		if hash(&out) == golden[name] {
+		if goldens()[name](t, "broken", 1) == golden[name] {
 			t.Errorf("%s: one rounding more went unnoticed", name)
 		}
 	}
+}
+
+// goldenOptionCase is the call that every golden of an option is about.
+func goldenOptionCase() contracttest.Case {
+	return contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 19, Lk: 270, D: 16, Dv: 12, Seed: 131}
+}
+
+// goldenOptions are the options whose outputs are pinned, each by itself and all of
+// them together. As with goldenCases: never change one, add new ones.
+func goldenOptions() map[string]kernel.Options {
+	c := goldenOptionCase()
+	r := testutil.Rand(132)
+	numbers := func(n int) []float32 {
+		s := make([]float32, n)
+		r.Fill(s)
+		return s
+	}
+	flags := func(n, of int) []bool {
+		s := make([]bool, n)
+		for x := range s {
+			s[x] = r.IntN(of) != 0
+		}
+		return s
+	}
+	bias := kernel.BHLD(numbers(c.B*c.H*c.Lq*c.Lk), c.B, c.H, c.Lq, c.Lk)
+	for x := range contracttest.Floats(bias) {
+		if x%7 == 3 {
+			contracttest.Floats(bias)[x] = contracttest.NegInf
+		}
+	}
+	queryIDs, keyIDs := make([]int32, c.B*c.Lq), make([]int32, c.B*c.Lk)
+	for x := range keyIDs {
+		keyIDs[x] = int32(x % c.Lk / 40)
+	}
+	for x := range queryIDs {
+		queryIDs[x] = int32(x % c.Lq / 2)
+	}
+	padding := kernel.Hidden(flags(c.B*c.Lk, 3), [4]int{c.B, 1, 1, c.Lk})
+	past := []int{251, 17}
+	all := kernel.Options{
+		Mask:    kernel.Causal(2).And(kernel.Window(200, -1)).And(kernel.QueryLengths([]int{19, 12})).And(padding),
+		Scale:   0.375,
+		Softcap: 3, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{0, 1, -1, contracttest.NegInf},
+		Bias: kernel.BHLD(contracttest.Floats(bias), 1, 1, c.Lq, c.Lk), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1 << 40, Sequences: []uint32{9, 8}},
+		QueryStart: []int{1251, 1017}, KeyStart: []int{1000}, Score: tiltScores,
+	}
+	return map[string]kernel.Options{
+		"option-offset":       {Mask: kernel.Causal(0), QueryStart: past},
+		"option-window":       {Mask: kernel.Window(40, 3), QueryStart: past},
+		"option-prefix":       {Mask: kernel.PrefixLM([]int{100, 3})},
+		"option-lengths":      {Mask: kernel.KeyLengths([]int{257, 0}).And(kernel.QueryLengths([]int{3, 19}))},
+		"option-segments":     {Mask: kernel.Segments(queryIDs, keyIDs)},
+		"option-block-sparse": {Mask: kernel.BlockSparse(flags(4*9, 2), 5, 32)},
+		"option-visible":      {Mask: kernel.Visible(flags(c.Lq*c.Lk, 4), [4]int{1, 1, c.Lq, c.Lk})},
+		"option-hidden":       {Mask: padding},
+		"option-bias":         {Bias: bias},
+		"option-bias-f16":     {Bias: contracttest.As(bias, kernel.Float16)},
+		"option-bias-bf16":    {Bias: contracttest.As(bias, kernel.BFloat16)},
+		"option-softcap":      {Softcap: 1.5},
+		"option-alibi":        {ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, QueryStart: past},
+		"option-sinks":        {Sinks: []float32{0, 2, -1, contracttest.NegInf}},
+		"option-dropout":      {Dropout: kernel.Dropout{Rate: 0.5, Seed: 0x0123456789abcdef}, QueryStart: []int{-3}},
+		"option-key-start":    {KeyStart: []int{100, 511}, QueryStart: []int{351, 762}, Mask: kernel.Causal(0)},
+		"option-hook":         {Score: tiltScores},
+		"option-all":          all,
+	}
+}
+
+// goldenOption runs a case and returns the hash of all its outputs: out, LSE,
+// weights and scores.
+func goldenOption(t *testing.T, name, tier string, threads int) string {
+	c := goldenOptionCase()
+	q, k, v := c.Inputs()
+	o := goldenOptions()[name]
+	o.Tier, o.Threads = tier, threads
+	o.LSE = c.Output(1)
+	o.Weights = c.Output(c.Lk)
+	o.Scores, o.ScoreStage = c.Output(c.Lk), kernel.ScoresMasked
+	out := attend(t, q, k, v, o)
+	return contracttest.Hash(&out, &o.LSE, &o.Weights, &o.Scores)
+}
+
+// goldenPartials returns the hash of the partials of a call, and of what MergePartials makes of
+// them.
+func goldenPartials(t *testing.T, tier string, threads int) string {
+	c := goldenOptionCase()
+	q, k, v := c.Inputs()
+	p := kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
+	if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	out, lse := c.Output(c.Dv), c.Output(1)
+	if err := kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{Sinks: []float32{0, 1, 2, 3}, LSE: lse, Exec: kernel.Exec{Tier: tier}}); err != nil {
+		t.Fatal(err)
+	}
+	flat := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, 1, len(s)) }
+	max, sum, o := flat(p.Max), flat(p.Sum), flat(p.Out)
+	return contracttest.Hash(&max, &sum, &o, &out, &lse)
+}
+
+// goldenRagged returns the hash of out and LSE of a ragged batch: prompts, decoding and
+// sequences without queries or keys.
+func goldenRagged(t *testing.T, tier string, threads int) string {
+	c := contracttest.Case{B: 6, H: 4, HKV: 2, Lq: 40, Lk: 600, D: 16, Dv: 12, Layout: contracttest.TokenMajor, Seed: 141}
+	lengths := raggedLengths{queries: []int{40, 1, 0, 7, 1, 2}, keys: []int{40, 600, 9, 263, 256, 0}, start: 3}
+	q, k, v := lengths.pack(c.Inputs())
+	o := kernel.Options{
+		Mask: kernel.Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
+		LSE: c.Output(1), Exec: kernel.Exec{Tier: tier, Threads: threads},
+	}
+	out := lengths.packOutputs(c.Output(c.Dv), &o)
+	if err := kernel.Attention(out, q, k, v, o); err != nil {
+		t.Fatal(err)
+	}
+	return contracttest.Hash(&out, &o.LSE)
+}
+
+// goldenAdditive returns the hash of additive attention with a hidden size that is no
+// multiple of 16.
+func goldenAdditive(t *testing.T, tier string, threads int) string {
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 300, D: 20, Dv: 8, Seed: 1}
+	q, k, v := c.Inputs()
+	weights := make([]float32, c.D)
+	r := testutil.Rand(2)
+	r.Fill(weights)
+	out, lse := c.Out(), c.Output(1)
+	if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, LSE: lse, Mask: kernel.Causal(290), Softcap: 6}); err != nil {
+		t.Fatal(err)
+	}
+	return contracttest.Hash(&out, &lse)
 }

@@ -69,7 +69,7 @@ type Options struct {
 	LSE Tensor
 
 	// Weights, if not the zero Tensor, receives the weights with which the values are
-	// summed: [B, H, Lq, Lk], 0 for hidden keys. A row whose scores give NaN is NaN.
+	// summed: [B, H, Lq, Lk], 0 for hidden keys. A row whose sum is NaN is NaN.
 	//
 	// Scores receives the scores at the stage ScoreStage, in natural units.
 	//

@@ -5,14 +5,16 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/numeric"
 )
 
 // An optionCase draws one level of every factor of a call.
 type optionCase struct {
-	attnCase
-	r      rng
+	contracttest.Case
+	r      testutil.Rand
 	levels []int
 }
 
@@ -23,23 +25,23 @@ var factors = []struct {
 	levels int
 }{
 	{"shape", 6}, {"types", 5}, {"spans", 8}, {"bools", 5}, {"sparse", 4}, {"bias", 6}, {"softcap", 3}, {"alibi", 2}, {"sinks", 2},
-	{"dropout", 3}, {"positions", 4}, {"hook", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
+	{"dropout", 3}, {"positions", 4}, {"score", 2}, {"poison", 4}, {"outputs", 4}, {"threads", 2},
 	{"ragged", 4},
 }
 
-var optionShapes = []attnCase{
-	{b: 1, h: 2, hkv: 1, lq: 5, lk: 300, d: 9, dv: 7},
-	{b: 2, h: 4, hkv: 2, lq: 37, lk: 37, d: 16, dv: 8, layout: tokenMajor},
-	{b: 3, h: 1, hkv: 1, lq: 1, lk: 515, d: 4, dv: 20, layout: gaps},
-	{b: 2, h: 3, hkv: 1, lq: 70, lk: 130, d: 8, dv: 3},
-	{b: 1, h: 2, hkv: 2, lq: 150, lk: 257, d: 3, dv: 16, layout: gaps},
-	{b: 2, h: 2, hkv: 1, lq: 9, lk: 1, d: 1, dv: 1},
+var optionShapes = []contracttest.Case{
+	{B: 1, H: 2, HKV: 1, Lq: 5, Lk: 300, D: 9, Dv: 7},
+	{B: 2, H: 4, HKV: 2, Lq: 37, Lk: 37, D: 16, Dv: 8, Layout: contracttest.TokenMajor},
+	{B: 3, H: 1, HKV: 1, Lq: 1, Lk: 515, D: 4, Dv: 20, Layout: contracttest.Gaps},
+	{B: 2, H: 3, HKV: 1, Lq: 70, Lk: 130, D: 8, Dv: 3},
+	{B: 1, H: 2, HKV: 2, Lq: 150, Lk: 257, D: 3, Dv: 16, Layout: contracttest.Gaps},
+	{B: 2, H: 2, HKV: 1, Lq: 9, Lk: 1, D: 1, Dv: 1},
 }
 
 // optionTypes are element types of a case and, q's, of its bias.
-var optionTypes = []callTypes{
-	{}, {kernel.Float16, kernel.Float16, kernel.Float16, kernel.Float16}, {kernel.BFloat16, kernel.BFloat16, kernel.BFloat16, kernel.BFloat16},
-	{kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16}, {kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32},
+var optionTypes = []contracttest.Types{
+	{}, contracttest.Uniform(kernel.Float16), contracttest.Uniform(kernel.BFloat16),
+	contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16), contracttest.TypesOf(kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32),
 }
 
 func (c *optionCase) level(name string) int { return c.levels[factor(name)] }
@@ -54,105 +56,93 @@ func factor(name string) int {
 }
 
 func newOptionCase(seed uint64, levels []int) *optionCase {
-	c := &optionCase{r: rng(seed), levels: levels}
-	c.attnCase = optionShapes[c.level("shape")]
-	c.seed = seed
-	c.types = optionTypes[c.level("types")]
+	c := &optionCase{r: testutil.Rand(seed), levels: levels}
+	c.Case = optionShapes[c.level("shape")]
+	c.Seed = seed
+	c.Types = optionTypes[c.level("types")]
 	return c
 }
 
 // options builds the options that the levels stand for.
 func (c *optionCase) options() kernel.Options {
-	o := kernel.Options{Mask: c.spans().And(c.bools()).And(c.blocks()), Bias: c.biases()}
+	c.Mask = c.spans().And(c.bools()).And(c.blocks())
+	o := kernel.Options{Mask: c.Mask.Kernel(), Bias: c.biases()}
 	o.Softcap = []float32{0, 0.75, 30}[c.level("softcap")]
 	if c.level("alibi") == 1 {
-		o.ALiBi = filled(c.h, 0)
-		c.r.fill(o.ALiBi)
+		o.ALiBi = testutil.Filled(c.H, 0)
+		c.r.Fill(o.ALiBi)
 	}
 	if c.level("sinks") == 1 {
-		o.Sinks = filled(c.h, 0)
-		c.r.fill(o.Sinks)
-		if c.h > 2 {
-			o.Sinks[2] = negInf[0]
+		o.Sinks = testutil.Filled(c.H, 0)
+		c.r.Fill(o.Sinks)
+		if c.H > 2 {
+			o.Sinks[2] = contracttest.NegInf
 		}
 	}
 	switch c.level("dropout") {
 	case 1:
-		o.Dropout = kernel.Dropout{Rate: 0.25, Seed: c.r.next()}
+		o.Dropout = kernel.Dropout{Rate: 0.25, Seed: c.r.Uint64()}
 	case 2:
-		o.Dropout = kernel.Dropout{Rate: 0.9, Seed: c.r.next(), Sequences: make([]uint32, c.b)}
+		o.Dropout = kernel.Dropout{Rate: 0.9, Seed: c.r.Uint64(), Sequences: make([]uint32, c.B)}
 		for b := range o.Dropout.Sequences {
-			o.Dropout.Sequences[b] = uint32(c.r.next())
+			o.Dropout.Sequences[b] = uint32(c.r.Uint64())
 		}
 	}
 	switch c.level("positions") {
 	case 1:
-		o.QueryStart = []int{max(0, c.lk-c.lq)}
+		o.QueryStart = []int{max(0, c.Lk-c.Lq)}
 	case 2:
-		o.QueryStart, o.KeyStart = []int{1000}, []int{999 - c.lk/2}
+		o.QueryStart, o.KeyStart = []int{1000}, []int{999 - c.Lk/2}
 	case 3:
-		for b := range c.b {
-			o.KeyStart = append(o.KeyStart, 255*b+c.r.intn(3))
-			o.QueryStart = append(o.QueryStart, o.KeyStart[b]+c.r.intn(max(c.lk, 1))-c.lq)
+		for b := range c.B {
+			o.KeyStart = append(o.KeyStart, 255*b+c.r.IntN(3))
+			o.QueryStart = append(o.QueryStart, o.KeyStart[b]+c.r.IntN(max(c.Lk, 1))-c.Lq)
 		}
 	}
-	if c.level("hook") == 1 {
+	if c.level("score") == 1 {
 		o.Score = tiltScores
 	}
 	o.Threads = 1 + 2*c.level("threads")
 	return o
 }
 
-// tiltScores depends on all that a hook may use, and hides some keys.
-func tiltScores(t *kernel.ScoreTile) {
-	for x := range t.Keys {
-		for r, row := range t.Rows {
-			s := &t.Scores[x*t.Stride+r]
-			*s = numeric.FMA(float32(row.Head+t.Batch), 0.125, *s) + float32((row.Position-t.KeyPosition-x)%5)
-			if (row.Query+t.Key+x)%11 == 3 {
-				*s = negInf[0]
-			}
-		}
-	}
-}
-
-func (c *optionCase) spans() kernel.Mask {
+func (c *optionCase) spans() contracttest.Mask {
 	switch c.level("spans") {
 	case 1:
-		return kernel.Causal(0)
+		return contracttest.Causal(0)
 	case 2:
-		return kernel.Causal(c.r.intn(300) - 40)
+		return contracttest.Causal(c.r.IntN(300) - 40)
 	case 3:
-		return kernel.Window(c.r.intn(60), -1).And(kernel.Causal(3))
+		return contracttest.Window(c.r.IntN(60), -1).And(contracttest.Causal(3))
 	case 4:
-		return kernel.Window(c.r.intn(30), c.r.intn(30)).And(kernel.KeyLengths(c.lengths(c.lk)))
+		return contracttest.Window(c.r.IntN(30), c.r.IntN(30)).And(contracttest.KeyLengths(c.lengths(c.Lk)))
 	case 5:
-		return kernel.PrefixLM([]int{c.r.intn(40)}).And(kernel.QueryLengths(c.lengths(c.lq)))
+		return contracttest.PrefixLM([]int{c.r.IntN(40)}).And(contracttest.QueryLengths(c.lengths(c.Lq)))
 	case 6:
-		return kernel.PrefixLM(c.lengths(100)).And(kernel.KeyLengths(c.lengths(c.lk))).And(kernel.Window(-1, 2))
+		return contracttest.PrefixLM(c.lengths(100)).And(contracttest.KeyLengths(c.lengths(c.Lk))).And(contracttest.Window(-1, 2))
 	case 7:
-		return kernel.Segments(c.ids(c.lq), c.ids(c.lk))
+		return contracttest.Segments(c.ids(c.Lq), c.ids(c.Lk))
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
 // lengths are one per batch row, 0 to most.
 func (c *optionCase) lengths(most int) []int {
-	n := make([]int, c.b)
+	n := make([]int, c.B)
 	for b := range n {
-		n[b] = c.r.intn(most + 1)
+		n[b] = c.r.IntN(most + 1)
 	}
 	return n
 }
 
 // ids are a few segments in every batch row.
 func (c *optionCase) ids(length int) []int32 {
-	ids := make([]int32, c.b*length)
+	ids := make([]int32, c.B*length)
 	for x := range ids {
 		switch {
 		case x%length == 0:
 			ids[x] = -1
-		case c.r.intn(9) == 0:
+		case c.r.IntN(9) == 0:
 			ids[x] = ids[x-1] + 1
 		default:
 			ids[x] = ids[x-1]
@@ -161,39 +151,39 @@ func (c *optionCase) ids(length int) []int32 {
 	return ids
 }
 
-func (c *optionCase) bools() kernel.Mask {
+func (c *optionCase) bools() contracttest.Mask {
 	draw := func(shape [4]int) []bool {
 		s := make([]bool, shape[0]*shape[1]*shape[2]*shape[3])
 		for x := range s {
-			s[x] = c.r.intn(3) != 0
+			s[x] = c.r.IntN(3) != 0
 		}
 		return s
 	}
-	full := [4]int{c.b, c.h, c.lq, c.lk}
-	one := [4]int{1, 1, c.lq, c.lk}
-	padding := [4]int{c.b, 1, 1, c.lk}
-	short := [4]int{1, c.h, 1, c.lk / 2}
+	full := [4]int{c.B, c.H, c.Lq, c.Lk}
+	one := [4]int{1, 1, c.Lq, c.Lk}
+	padding := [4]int{c.B, 1, 1, c.Lk}
+	short := [4]int{1, c.H, 1, c.Lk / 2}
 	switch c.level("bools") {
 	case 1:
-		return kernel.Visible(draw(full), full)
+		return contracttest.Visible(draw(full), full)
 	case 2:
-		return kernel.Hidden(draw(padding), padding).And(kernel.Visible(draw(one), one))
+		return contracttest.Hidden(draw(padding), padding).And(contracttest.Visible(draw(one), one))
 	case 3:
-		return kernel.Visible(draw(short), short)
+		return contracttest.Visible(draw(short), short)
 	case 4: // every second row of a larger mask, with gaps
-		larger := [4]int{1, 1, 2*c.lq + 1, c.lk + 3}
-		return kernel.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.lk + 3)})
+		larger := [4]int{1, 1, 2*c.Lq + 1, c.Lk + 3}
+		return contracttest.HiddenStrided(draw(larger)[2:], one, [3]int{7, 7, 2 * (c.Lk + 3)})
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
-func (c *optionCase) blocks() kernel.Mask {
-	draw := func(query, key int) kernel.Mask {
-		s := make([]bool, ceilDiv(c.lq, query)*ceilDiv(c.lk, key))
+func (c *optionCase) blocks() contracttest.Mask {
+	draw := func(query, key int) contracttest.Mask {
+		s := make([]bool, ints.CeilDiv(c.Lq, query)*ints.CeilDiv(c.Lk, key))
 		for x := range s {
-			s[x] = c.r.intn(2) == 0
+			s[x] = c.r.IntN(2) == 0
 		}
-		return kernel.BlockSparse(s, query, key)
+		return contracttest.BlockSparse(s, query, key)
 	}
 	switch c.level("sparse") {
 	case 1:
@@ -203,58 +193,59 @@ func (c *optionCase) blocks() kernel.Mask {
 	case 3:
 		return draw(5, 7)
 	}
-	return kernel.Mask{}
+	return contracttest.Mask{}
 }
 
 func (c *optionCase) biases() kernel.Tensor {
 	draw := func(b, h, l, n int) kernel.Tensor {
-		s := filled(b*h*l*n, 0)
-		c.r.fill(s)
+		s := testutil.Filled(b*h*l*n, 0)
+		c.r.Fill(s)
 		for x := range s {
-			if c.r.intn(10) == 0 {
-				s[x] = negInf[0]
+			if c.r.IntN(10) == 0 {
+				s[x] = contracttest.NegInf
 			}
 		}
 		return kernel.BHLD(s, b, h, l, n)
 	}
 	switch c.level("bias") {
 	case 1:
-		return draw(c.b, c.h, c.lq, c.lk)
+		return draw(c.B, c.H, c.Lq, c.Lk)
 	case 2:
-		return draw(1, 1, c.lq, c.lk)
+		return draw(1, 1, c.Lq, c.Lk)
 	case 3:
-		return draw(c.b, 1, 1, c.lk)
+		return draw(c.B, 1, 1, c.Lk)
 	case 4:
-		return draw(1, c.h, c.lq, (c.lk+1)/2)
+		return draw(1, c.H, c.Lq, (c.Lk+1)/2)
 	case 5: // strided
-		t := draw(1, c.lq, c.h, c.lk+2)
-		return kernel.Strided(t.f32[min(1, len(t.f32)):], [4]int{c.b, c.h, c.lq, c.lk}, [3]int{0, c.lk + 2, c.h * (c.lk + 2)})
+		t := draw(1, c.Lq, c.H, c.Lk+2)
+		return kernel.Strided(contracttest.Floats(t)[min(1, len(contracttest.Floats(t))):], [4]int{c.B, c.H, c.Lq, c.Lk}, [3]int{0, c.Lk + 2, c.H * (c.Lk + 2)})
 	}
 	return kernel.Tensor{}
 }
 
-// poison puts NaN and Inf into k and v: level 1 into a few rows that may be
-// visible, level 2 into every row that no query of its batch row sees. Level 3
-// puts other numbers with habits of their own into q too.
-func (c *optionCase) poison(ref *model) {
+// poison puts NaN and Inf into k and v: level 1 into a few rows that may be visible,
+// level 2 into every row that no query of its batch row sees. Level 3 puts other special
+// numbers into q, too.
+func (c *optionCase) poison(q, k, v kernel.Tensor, o *kernel.Options) {
+	m := c.Model(q, k, v, o)
 	if c.level("poison") == 3 {
-		c.r.sprinkle(&ref.q, &ref.k, &ref.v)
+		sprinkle(&c.r, &q, &k, &v)
 	}
-	for b := range c.b {
-		for h := range c.hkv {
-			for j := range c.lk {
+	for b := range c.B {
+		for h := range c.HKV {
+			for j := range c.Lk {
 				switch c.level("poison") {
 				case 1:
-					if c.r.intn(100) == 0 {
-						rowOf(&ref.v, b, h, j)[c.r.intn(c.dv)] = []float32{nan32, inf32, -inf32}[c.r.intn(3)]
+					if c.r.IntN(100) == 0 {
+						contracttest.Row(&v, b, h, j)[c.r.IntN(c.Dv)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
 					}
-					if c.r.intn(300) == 0 {
-						rowOf(&ref.k, b, h, j)[c.r.intn(c.d)] = []float32{nan32, inf32, -inf32}[c.r.intn(3)]
+					if c.r.IntN(300) == 0 {
+						contracttest.Row(&k, b, h, j)[c.r.IntN(c.D)] = []float32{testutil.NaN, testutil.Inf, -testutil.Inf}[c.r.IntN(3)]
 					}
 				case 2:
-					if !c.seen(ref, b, h, j) {
-						fill(rowOf(&ref.k, b, h, j), nan32)
-						fill(rowOf(&ref.v, b, h, j), inf32)
+					if !c.seen(m, b, h, j) {
+						contracttest.Fill(contracttest.Row(&k, b, h, j), testutil.NaN)
+						contracttest.Fill(contracttest.Row(&v, b, h, j), testutil.Inf)
 					}
 				}
 			}
@@ -263,29 +254,46 @@ func (c *optionCase) poison(ref *model) {
 }
 
 // sprinkle puts a few special values into tensors.
-func (r *rng) sprinkle(tensors ...*kernel.Tensor) {
-	special := []float32{nan32, inf32, -inf32, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
+func sprinkle(r *testutil.Rand, tensors ...*kernel.Tensor) {
+	special := []float32{testutil.NaN, testutil.Inf, -testutil.Inf, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, 0x1p-140}
 	for _, t := range tensors {
-		if t.shape[0] == 0 || t.shape[1] == 0 || t.shape[2] == 0 {
+		if t.Shape()[0] == 0 || t.Shape()[1] == 0 || t.Shape()[2] == 0 {
 			continue
 		}
-		for range r.intn(4) {
-			row := rowOf(t, r.intn(t.shape[0]), r.intn(t.shape[1]), r.intn(t.shape[2]))
-			row[r.intn(len(row))] = special[r.intn(len(special))]
+		for range r.IntN(4) {
+			row := contracttest.Row(t, r.IntN(t.Shape()[0]), r.IntN(t.Shape()[1]), r.IntN(t.Shape()[2]))
+			row[r.IntN(len(row))] = special[r.IntN(len(special))]
 		}
 	}
 }
 
 // seen tells whether any query sees key j of key head h.
-func (c *optionCase) seen(ref *model, b, h, j int) bool {
-	for head := h * ref.group; head < (h+1)*ref.group; head++ {
-		for i := range c.lq {
-			if ref.visible(b, head, i, j) {
+func (c *optionCase) seen(m *contracttest.Model, b, h, j int) bool {
+	for head := h * m.Group(); head < (h+1)*m.Group(); head++ {
+		for i := range c.Lq {
+			if m.Sees(b, head, i, j) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// raggedLengths draws what the case's level says. The first batch row is the longest.
+func (c *optionCase) raggedLengths() raggedLengths {
+	var x raggedLengths
+	if level := c.level("ragged"); c.B > 0 {
+		x.start = level / 2
+		if level&1 != 0 {
+			x.queries = c.lengths(c.Lq)
+			x.queries[0] = c.Lq
+		}
+		if level&2 != 0 {
+			x.keys = c.lengths(c.Lk)
+			x.keys[0] = c.Lk
+		}
+	}
+	return x
 }
 
 // outputs asks for what the level says beside out.
@@ -295,9 +303,9 @@ func (c *optionCase) outputs(o *kernel.Options) {
 		return
 	}
 	o.ScoreStage = kernel.ScoreStage(level - 1)
-	o.LSE = c.tensor(c.b, c.h, c.lq, 1, canary)
-	o.Weights = c.tensor(c.b, c.h, c.lq, c.lk, canary)
-	o.Scores = c.tensor(c.b, c.h, c.lq, c.lk, canary)
+	o.LSE = c.Output(1)
+	o.Weights = c.Output(c.Lk)
+	o.Scores = c.Output(c.Lk)
 }
 
 // TestOptions compares calls with options with the contract, on all tiers. Any two
@@ -325,57 +333,49 @@ func eachOptionCase(f func(n int, c *optionCase)) {
 // compare makes the call with options o on every tier and compares all that it gives
 // with the contract.
 func (c *optionCase) compare(t *testing.T, o kernel.Options) {
-	q, k, v := c.inputs()
+	q, k, v := c.Inputs()
 	lengths := c.raggedLengths()
 	if lengths.keys != nil {
-		o.Mask = o.Mask.And(kernel.KeyLengths(lengths.keys))
+		c.Mask = c.Mask.And(contracttest.KeyLengths(lengths.keys))
+		o.Mask = c.Mask.Kernel()
 	}
-	c.poison(newModel(q, k, v, &o))
-	q, k, v = c.typed(q, k, v)
-	if o.Bias.isSet() {
-		o.Bias = o.Bias.as(c.types.q)
+	c.poison(q, k, v, &o)
+	q, k, v = c.Typed(q, k, v)
+	if contracttest.IsSet(o.Bias) {
+		o.Bias = contracttest.As(o.Bias, c.Types.Q)
 	}
-	ref := newModel(q, k, v, &o)
+	model := c.Model(q, k, v, &o)
 	c.outputs(&o)
-	rows := map[[3]int]modelRow{}
-	want := c.tensor(c.b, c.h, c.lq, c.dv, 0)
-	eachRow(&want, func(b, h, i int, row []float32) {
-		rows[[3]int{b, h, i}] = ref.row(b, h, i)
-		copy(row, rows[[3]int{b, h, i}].out)
+	rows := map[[3]int]contracttest.ModelRow{}
+	want := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
+	contracttest.EachRow(&want, func(b, h, i int, row []float32) {
+		rows[[3]int{b, h, i}] = model.Row(b, h, i)
+		copy(row, rows[[3]int{b, h, i}].Out)
 	})
-	want = want.as(c.types.out)
+	want = contracttest.As(want, c.Types.Out)
 	q, k, v = lengths.pack(q, k, v)
-	eachTier(t, func(t *testing.T, tier *tier) {
-		o.Tier = tier.name
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o.Tier = tier
 		c.outputs(&o)
-		out := lengths.packOutputs(c.tensor(c.b, c.h, c.lq, c.dv, canary).as(c.types.out), &o)
+		out := lengths.packOutputs(c.Out(), &o)
 		if err := kernel.Attention(out, q, k, v, o); err != nil {
 			t.Fatal(err)
 		}
-		same(t, fmt.Sprintf("levels %v", c.levels), &out, &want)
-		eachRow(&out, func(b, h, i int, row []float32) {
+		contracttest.Same(t, fmt.Sprintf("levels %v", c.levels), &out, &want)
+		contracttest.EachRow(&out, func(b, h, i int, row []float32) {
 			want := rows[[3]int{b, h, i}]
 			at := fmt.Sprintf("levels %v [%d %d %d]", c.levels, b, h, i)
-			if o.LSE.isSet() {
-				sameRow(t, "LSE "+at, rowOf(&o.LSE, b, h, i), []float32{want.lse})
-				sameRow(t, "weights "+at, rowOf(&o.Weights, b, h, i), want.weights)
-				sameRow(t, "scores "+at, rowOf(&o.Scores, b, h, i), want.scores)
+			if contracttest.IsSet(o.LSE) {
+				contracttest.SameRow(t, "LSE "+at, contracttest.Row(&o.LSE, b, h, i), []float32{want.LSE})
+				contracttest.SameRow(t, "weights "+at, contracttest.Row(&o.Weights, b, h, i), want.Weights)
+				contracttest.SameRow(t, "scores "+at, contracttest.Row(&o.Scores, b, h, i), want.Scores)
 			}
 		})
-		checkGaps(t, &out)
+		contracttest.CheckGaps(t, &out)
 		for _, extra := range []*kernel.Tensor{&o.LSE, &o.Weights, &o.Scores} {
-			checkGaps(t, extra)
+			contracttest.CheckGaps(t, extra)
 		}
 	})
-}
-
-func sameRow(t *testing.T, what string, got, want []float32) {
-	t.Helper()
-	for e := range want {
-		if math.Float32bits(got[e]) != math.Float32bits(want[e]) {
-			t.Fatalf("%s: element %d is %v (%08x), want %v (%08x)", what, e, got[e], math.Float32bits(got[e]), want[e], math.Float32bits(want[e]))
-		}
-	}
 }
 
 // covering returns rows of levels such that every pair of levels of two factors
@@ -399,7 +399,7 @@ func covering(levels []int) [][]int {
 			}
 		}
 	}
-	r := rng(7)
+	r := testutil.Rand(7)
 	var rows [][]int
 	for len(open) > 0 {
 		var best []int
@@ -407,7 +407,7 @@ func covering(levels []int) [][]int {
 		for range 50 {
 			row := make([]int, len(levels))
 			for x := range row {
-				row[x] = r.intn(levels[x])
+				row[x] = r.IntN(levels[x])
 			}
 			n := 0
 			eachPair(row, func(p pair) {

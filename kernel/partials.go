@@ -94,7 +94,7 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 		out = dst.out(x)
 		j := engine.New()
 		c.resolve(&j.Call, opts)
-		j.Partial = dst.engine(x)
+		j.Partial = dst.statistics(x)
 		j.Partial.Resume = accumulate
 		j.Run(t, opts.Threads, opts.ParallelFor)
 		j.Release()
@@ -105,8 +105,8 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 // out returns the outputs of block x as a tensor.
 func (p *Partials) out(x int) view.Tensor { return p.tensor(p.Out, x, p.HeadSize) }
 
-// engine returns where the engine leaves the statistics of block x.
-func (p *Partials) engine(x int) engine.Partial {
+// statistics returns where the engine leaves the statistics of block x.
+func (p *Partials) statistics(x int) engine.Partial {
 	return engine.Partial{Max: p.tensor(p.Max, x, 1), Sum: p.tensor(p.Sum, x, 1), Block: x}
 }
 
@@ -117,7 +117,8 @@ func (p *Partials) tensor(s []float32, x, d int) view.Tensor {
 	return view.Floats(s[x*n:(x+1)*n], shape, view.Contiguous(shape))
 }
 
-// checkPartials reports the first argument that does not fit. c.out is not used.
+// checkPartials reports the first argument that does not fit. It replaces c.out by block
+// 0 of dst.
 func (c views) checkPartials(dst *Partials, blocks int, opts *Options) *check.Failure {
 	if f := dst.check("dst", blocks); f != nil {
 		return f

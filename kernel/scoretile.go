@@ -13,7 +13,7 @@ import "github.com/attn-go/attn/internal/engine"
 //
 // The engine cuts tiles to suit the tier and the number of threads. They come in any
 // order and from several goroutines at once, and a score may be computed more than
-// once. A change to a score may depend on its query and key alone, or the result
+// once. The new score must depend on its query and key alone; otherwise the result
 // depends on the tiling. The tile is valid during the call only.
 type ScoreTile struct {
 	// Scores holds the score of row r and key x at [x·Stride+r].
@@ -30,7 +30,8 @@ type ScoreTile struct {
 	Rows []ScoreRow
 }
 
-// A ScoreRow is a query of a [ScoreTile].
+// A ScoreRow is a query of a [ScoreTile]. (It is an alias, so that a ScoreTile is the
+// engine's own, without a copy.)
 type ScoreRow = struct {
 	Head     int // query head
 	Query    int // number of the query in the call

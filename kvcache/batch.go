@@ -8,9 +8,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A Batch presents the sequences of a [Cache] that take a step together to
-// [kernel.Attention]: batch row b is sequence b. It follows its sequences as they
-// change, and it is cheap to set again when they come and go.
+// A Batch consists of the sequences of a [Cache] that take a step together. In calls of
+// [kernel.Attention], batch row b is sequence b. A Batch follows its sequences when they
+// change, and setting it again is cheap when they come and go.
 type Batch struct {
 	cache     *Cache
 	sequences []*Sequence
@@ -45,6 +45,8 @@ func (b *Batch) Set(sequences ...*Sequence) error {
 		}
 	}
 	n := len(sequences)
+	clear(b.sequences) // sequences and pages that are gone can be freed
+	clear(b.table.Pages)
 	b.sequences = append(b.sequences[:0], sequences...)
 	b.table.Pages, b.table.Lengths = resized(b.table.Pages, n), resized(b.table.Lengths, n)
 	b.keyStart, b.queryStart, b.counts = resized(b.keyStart, n), resized(b.queryStart, n), resized(b.counts, n)
@@ -96,14 +98,16 @@ func setInt(x *int, to int) {
 	}
 }
 
-// Extend makes room for new tokens at the end of every sequence: counts holds one number
-// for all or one for each. Store their keys and values next, layer by layer; until then
-// they are undefined. If the cache has a window, Extend also drops what no later query
-// sees. It copies a page that is shared and partly filled.
+// Extend makes room for new tokens at the end of every sequence. counts holds one number
+// for all sequences or one for each. Store the keys and values of the tokens next, layer
+// by layer; until then they are undefined.
 //
-// Every sequence that shares a partly filled page counts as one that copies it. If there
-// are too few free pages, Extend returns a [*CapacityError], and all sequences keep
-// their length.
+// If the last page of a sequence is partly filled and shared, Extend replaces it by a
+// copy. If the cache has a window, Extend first drops the pages that no later query sees.
+//
+// If there are too few free pages, Extend returns a [*CapacityError], and no sequence
+// grows. If several sequences of the batch share a partly filled page, it needs a page
+// for a copy in each of them.
 func (b *Batch) Extend(counts ...int) error {
 	if f := b.checkExtend(counts); f != nil {
 		return (*kernel.ArgumentError)(f)
@@ -157,9 +161,9 @@ func (b *Batch) checkTwice() (f *check.Failure) {
 	return f
 }
 
-// View returns the keys and values of a layer: [B, Hkv, L, D] and [B, Hkv, L, Dv], where
-// L is the most tokens that a sequence has. They are valid until a sequence of the
-// batch changes, or Set is called. For a layer that the cache does not have they are
+// View returns the keys and values of a layer, [B, Hkv, L, D] and [B, Hkv, L, Dv], where
+// L is the largest number of tokens that a sequence keeps. They are valid until a sequence
+// of the batch changes or Set is called. For a layer that the cache does not have they are
 // zero Tensors.
 func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	if layer < 0 || layer >= b.layers() {
@@ -171,10 +175,12 @@ func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 }
 
 // Options returns the options of attention from the tokens of the last Extend over a
-// view: QueryStart, KeyStart, and a Mask that is causal, or that of the window. Other
-// options may be added. The queries are [B, H, n, D], where n is the largest of the
-// counts. Rows after a sequence's own count give zeros, unless the queries are ragged
-// and have no such rows. The slices are valid as long as views are.
+// view: QueryStart, KeyStart, and a Mask that is causal or that of the window. A program
+// may set further options.
+//
+// The queries are [B, H, n, D], where n is the largest of the counts, or ragged with as
+// many rows for each sequence as it grew by. If they are not ragged, rows after a
+// sequence's own count give zeros. The slices are valid as long as views are.
 func (b *Batch) Options() kernel.Options {
 	if len(b.sequences) == 0 {
 		return kernel.Options{}

@@ -1,18 +1,17 @@
 // Package kvcache keeps the keys and values of many sequences in pages, for programs
 // that generate text with the attention of package kernel.
 //
-// A program
+// A program makes a [Sequence] for every text, or forks one that begins with the same
+// tokens, and puts the sequences that take a step together into a [Batch]. In every step
+// it
 //
-//   - makes a [Sequence] for every text, or forks one whose beginning it shares,
-//   - puts the sequences that take a step together into a [Batch],
-//   - and in every step makes room for their new tokens (Batch.Extend), stores each
-//     layer's keys and values of these (Batch.Store), and calls kernel.Attention with
-//     the layer's views (Batch.View) and the batch's positions and mask
-//     (Batch.Options).
+//   - makes room for the new tokens, with [Batch.Extend],
+//   - and in every layer stores their keys and values, with [Batch.Store], and calls
+//     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
 //
-// Attention over a view gives what it gives for the same tokens anywhere else, to the
-// bit: pages, forks and batches never show. For f16, bf16 and int8 that means the
-// numbers as they are stored.
+// The result has the same bits as attention over contiguous keys and values, whatever the
+// pages, the forks and the other sequences of the batch. For float16, bfloat16 and int8
+// these are the keys and values as they are stored.
 package kvcache
 
 import (
@@ -28,18 +27,19 @@ import (
 // A Cache holds the keys and values of many sequences, for all layers of a model, in
 // pages of a fixed number of tokens.
 //
-// A page belongs to all layers: page p of a sequence is page p of every layer's memory,
-// so that growing, forking and dropping are done once for all layers. With pages as
-// long as the longest sequence, sequences are contiguous.
+// A page number stands for a page in the memory of every layer. So a sequence has one
+// list of pages, and growing, forking and dropping are done once for all layers. With
+// pages as long as the longest sequence, the tokens of a sequence are contiguous.
 //
 // # Concurrency
 //
-// The sequences of a cache are independent of each other, even if they share pages. Any
-// number of goroutines may read a sequence at once: use views of it, or fork it.
-// Extending, storing, truncating or freeing it is for one goroutine alone, while nobody
-// reads that sequence; others may be read or changed meanwhile. A Batch is for one
-// goroutine at a time, but its views are for any number. The Cache itself may be used
-// by all.
+// The sequences of a cache are independent of each other, even if they share pages.
+//
+//   - Any number of goroutines may read a sequence at once: use views of it, or fork it.
+//   - To extend, store, truncate, drop or free a sequence is for one goroutine at a time,
+//     while no other one reads it. Other sequences may be read and changed meanwhile.
+//   - A Batch is for one goroutine at a time. Its views are for any number.
+//   - The methods of the Cache are for any number.
 type Cache struct {
 	keys, values []view.Tensor // of every layer, [pages, heads, page size, D]
 	pageSize     int
@@ -47,8 +47,8 @@ type Cache struct {
 	pool         pagePool
 }
 
-// New makes a cache with memory of its own, on Linux in huge pages where the system has
-// them, which decoding reads faster. An unsuitable field is a
+// New makes a cache with memory of its own. On Linux it lies in huge pages, if the system
+// has them, which makes decoding faster. A field that is out of range is a
 // [*kernel.ArgumentError].
 func New(c Config) (*Cache, error) {
 	c.setDefaults()
@@ -62,15 +62,19 @@ func New(c Config) (*Cache, error) {
 	return NewOver(keys, values, c.Window)
 }
 
-// NewOver makes a cache over memory of the program's: of every layer keys and values as
-// Tensor.Paged takes them, [pages, heads, page size, D] of any element type and with any
-// strides, int8 with scales. All have the same number of pages and the same page size;
-// the rest may differ from layer to layer. No two elements may share memory, except that
-// the values of a layer may be a part of its keys (as in multi-head latent attention),
-// which are then stored without them. The cache reads and writes only rows of pages
-// that it has given to a sequence. window is Config.Window.
+// NewOver makes a cache over memory that stays the program's. keys[i] and values[i] are
+// the pages of layer i as [kernel.Tensor.Paged] takes them: [pages, heads, page size, D],
+// of any element type and with any strides, int8 with scales. The number of pages and the
+// page size are the same for all; the rest may differ from layer to layer. window is
+// Config.Window.
 //
-// Unsuitable memory is a [*kernel.ArgumentError].
+// No two elements may share memory, with one exception: the values of a layer may be a
+// part of its keys, as in multi-head latent attention. Then only the keys are stored.
+// NewOver checks this within each tensor, not between tensors.
+//
+// The cache reads and writes only rows of pages that belong to a sequence.
+//
+// Memory that does not fit is a [*kernel.ArgumentError].
 func NewOver(keys, values []kernel.Tensor, window int) (*Cache, error) {
 	c := &Cache{keys: views(keys), values: views(values), window: window}
 	if f := c.check(); f != nil {
@@ -138,12 +142,12 @@ func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 // PageSize returns the number of tokens of a page.
 func (c *Cache) PageSize() int { return c.pageSize }
 
-// FreePages returns the number of pages that belong to no sequence.
+// FreePages returns the number of pages that belong to no sequence, for the moment.
 func (c *Cache) FreePages() int { return c.pool.left() }
 
-// Memory returns the pages of a layer's keys and values, [pages, heads, page size, D],
-// as they were allocated or given: to save a cache, or to inspect it. For a layer that
-// the cache does not have it returns zero Tensors.
+// Memory returns the memory of all pages of a layer, [pages, heads, page size, D], as New
+// allocated it or NewOver got it: to save a cache, or to inspect it. For a layer that the
+// cache does not have it returns zero Tensors.
 func (c *Cache) Memory(layer int) (keys, values kernel.Tensor) {
 	if layer < 0 || layer >= len(c.keys) {
 		return kernel.Tensor{}, kernel.Tensor{}

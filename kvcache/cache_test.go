@@ -2,19 +2,24 @@ package kvcache_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
 
-// smallCache is a configuration with all fields set.
-func smallCache() kvcache.Config {
+// smallConfig is a configuration with all fields set that have no zero default.
+func smallConfig() kvcache.Config {
 	return kvcache.Config{Layers: 2, Heads: 2, HeadSize: 12, ValueSize: 8, PageSize: 16, Pages: 200}
 }
 
-// TestCache takes texts through prompts in chunks, single tokens, forks and drafts, with every
-// type, layout and page size.
+func threads(n int) kernel.Exec { return kernel.Exec{Threads: n} }
+
+// Sequences go through prompts in chunks, single tokens, forks and drafts, with every
+// element type, layout and page size, on every tier.
 func TestCache(t *testing.T) {
 	n := 0
 	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
@@ -23,14 +28,14 @@ func TestCache(t *testing.T) {
 				if n++; testing.Short() && n%13 != 0 {
 					continue
 				}
-				c := smallCache()
+				c := smallConfig()
 				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1400/size+12
 				if dtype == kernel.Int8 && n%2 == 0 {
 					c.Group = 4
 				}
 				t.Run(fmt.Sprintf("%v/layout=%d/size=%d", dtype, layout, size), func(t *testing.T) {
-					eachTier(t, func(t *testing.T, tier *tier) {
-						tellCacheStory(t, c, kernel.Options{Exec: kernel.Exec{Tier: tier.name, Threads: 1 + n%2}})
+					contracttest.EachTier(t, func(t *testing.T, tier string) {
+						useCache(newHarness(t, c), kernel.Exec{Tier: tier, Threads: 1 + n%2})
 					})
 				})
 			}
@@ -38,143 +43,242 @@ func TestCache(t *testing.T) {
 	}
 }
 
-func tellCacheStory(t *testing.T, c kvcache.Config, o kernel.Options) {
-	s := newCacheStory(t, c)
-	a, b := s.begin(), s.begin()
-	s.grow([]int{a, b}, []int{250, 33})
-	s.attend(2, o, a, b)
-	s.grow([]int{a, b}, []int{9, 20})
-	s.attend(2, o, a, b)
-	f := s.fork(a, 255)
-	g := s.fork(a, 259)
-	s.attend(1, o, a, b) // not changed by that
-	for _, texts := range [][]int{{f, a}, {g, f, b, a}, {a}} {
+// useCache does what programs do, in an empty cache, and leaves an empty one.
+func useCache(h *harness, e kernel.Exec) {
+	a, b := h.begin(), h.begin()
+	h.grow([]int{a, b}, []int{250, 33})
+	h.attend(2, e, a, b)
+	h.grow([]int{a, b}, []int{9, 20})
+	h.attend(2, e, a, b)
+	f := h.fork(a, 255)
+	g := h.fork(a, 259)
+	h.attend(1, e, a, b) // not changed by that
+	for _, numbers := range [][]int{{f, a}, {g, f, b, a}, {a}} {
 		for range 3 {
-			counts := []int{1, 1, 1, 1}[:len(texts)]
-			s.grow(texts, counts)
-			s.attend(2, o, texts...)
-			s.check()
+			counts := []int{1, 1, 1, 1}[:len(numbers)]
+			h.grow(numbers, counts)
+			h.attend(2, e, numbers...)
+			h.check()
 		}
 	}
-	s.grow([]int{a, f}, []int{4, 0})
-	s.attend(1, o, a, f)
-	s.truncate(a, s.texts[a].Len()-3) // a draft
-	s.grow([]int{g, a}, []int{2, 30})
-	s.attend(3, o, a, b, f, g)
-	s.check()
-	s.truncate(f, 200) // into a page that was full when it was shared
-	s.grow([]int{f}, []int{5})
-	s.attend(1, o, g, f, a)
-	s.check()
-	for i := range s.texts {
-		s.texts[i].Free()
+	h.grow([]int{a, f}, []int{4, 0})
+	h.attend(1, e, a, f)
+	h.truncate(a, h.sequences[a].Len()-3) // a draft
+	h.grow([]int{g, a}, []int{2, 30})
+	h.attend(3, e, a, b, f, g)
+	h.check()
+	h.truncate(f, 200) // into a page that was full when it was shared
+	h.grow([]int{f}, []int{5})
+	h.attend(1, e, g, f, a)
+	h.check()
+	for i := range h.sequences {
+		h.sequences[i].Free()
 	}
-	if n := s.cache.FreePages(); n != c.Pages {
-		t.Errorf("%d of %d pages are free in the end", n, c.Pages)
+	if n := h.cache.FreePages(); n != h.config.Pages {
+		h.t.Errorf("%d of %d pages are free in the end", n, h.config.Pages)
 	}
 }
 
-// TestCacheWindow: what a window has dropped does not show.
-func TestCacheWindow(t *testing.T) {
+// What a window has dropped does not show.
+func TestWindow(t *testing.T) {
 	for i, window := range []int{1, 15, 16, 40, 300} {
 		for _, size := range []int{1, 16, 48, 256} {
-			c := smallCache()
+			c := smallConfig()
 			c.Window, c.PageSize, c.Type = window, size, kernel.DType(i%4)
 			if testing.Short() && (i+size)%3 != 0 {
 				continue
 			}
 			c.Pages = 2 * (window + 530 + 2*size) / size
 			t.Run(fmt.Sprintf("window=%d/size=%d", window, size), func(t *testing.T) {
-				s := newCacheStory(t, c)
-				a, b := s.begin(), s.begin()
+				h := newHarness(t, c)
+				a, b := h.begin(), h.begin()
 				for n, counts := range [][]int{{200, 7}, {1, 1}, {330, 60}, {2, 3}, {1, 1}, {17, 1}, {0, 5}} {
-					s.grow([]int{a, b}, counts)
-					s.attend(2, kernel.Options{Exec: kernel.Exec{Threads: 1 + n%2}}, b, a)
-					s.check()
+					h.grow([]int{a, b}, counts)
+					h.attend(2, threads(1+n%2), b, a)
+					h.check()
 				}
-				if got, most := len(s.texts[a].Pages()), (window+17)/size+2; got > most {
+				if got, most := len(h.sequences[a].Pages()), (window+17)/size+2; got > most {
 					t.Errorf("%d pages, want at most %d for a window of %d in pages of %d", got, most, window, size)
 				}
-				f := s.fork(a, s.texts[a].Len())
-				s.grow([]int{f, a}, []int{1, 1})
-				s.attend(2, kernel.Options{}, a, f)
-				s.check()
+				f := h.fork(a, h.sequences[a].Len())
+				h.grow([]int{f, a}, []int{1, 1})
+				h.attend(2, threads(0), a, f)
+				h.check()
 			})
 		}
 	}
 }
 
-// TestCacheDrop: tokens dropped by hand are gone, and positions stay.
-func TestCacheDrop(t *testing.T) {
-	s := newCacheStory(t, smallCache())
-	a := s.begin()
-	s.grow([]int{a}, []int{300})
-	f := s.fork(a, 290)
-	s.must(s.texts[a].Drop(100))
-	s.models[a].start = 96
-	s.check()
-	s.grow([]int{a, f}, []int{2, 3})
-	s.attend(2, kernel.Options{}, a, f)
-	s.truncate(a, 97)
-	s.grow([]int{a}, []int{20})
-	s.attend(2, kernel.Options{}, a)
-	s.check()
+// Whichever of two sequences grows first copies the page that both have filled partly.
+// The other one then has it for itself.
+func TestForkCopiesOnePage(t *testing.T) {
+	for _, forkFirst := range []bool{false, true} {
+		h := newHarness(t, smallConfig())
+		a := h.begin()
+		h.grow([]int{a}, []int{40}) // two and a half pages
+		f := h.fork(a, 40)
+		first, second := a, f
+		if forkFirst {
+			first, second = f, a
+		}
+		shared, free := slices.Clone(h.sequences[a].Pages()), h.cache.FreePages()
+		for i, x := range []int{first, second} {
+			h.grow([]int{x}, []int{1})
+			if h.cache.FreePages() != free-1 {
+				t.Errorf("forkFirst=%v: %d pages have been taken after %d have grown, want 1", forkFirst, free-h.cache.FreePages(), i+1)
+			}
+		}
+		if got := h.sequences[first].Pages(); !slices.Equal(got[:2], shared[:2]) || got[2] == shared[2] {
+			t.Errorf("forkFirst=%v: the first one to grow has pages %v, want a copy of the last of %v", forkFirst, got, shared)
+		}
+		if got := h.sequences[second].Pages(); !slices.Equal(got, shared) {
+			t.Errorf("forkFirst=%v: the second one to grow has pages %v, want %v", forkFirst, got, shared)
+		}
+		h.attend(1, threads(1), a, f)
+		h.check()
+	}
 }
 
-// TestCacheAlone: a sequence in a batch of 8 gets the bits that it gets alone, and a prompt
-// in chunks those of the whole.
-func TestCacheAlone(t *testing.T) {
-	const tokens = 280
-	c := smallCache()
+// Tokens dropped by hand are gone, and positions stay.
+func TestDrop(t *testing.T) {
+	h := newHarness(t, smallConfig())
+	a := h.begin()
+	h.grow([]int{a}, []int{300})
+	f := h.fork(a, 290)
+	h.drop(a, 100)
+	if got := h.sequences[a].Start(); got != 96 {
+		t.Errorf("after a drop of 100 tokens in pages of 16 the first one is %d, want 96", got)
+	}
+	h.check()
+	h.grow([]int{a, f}, []int{2, 3})
+	h.attend(2, threads(0), a, f)
+	h.truncate(a, 97)
+	h.grow([]int{a}, []int{20})
+	h.attend(2, threads(0), a)
+	h.check()
+}
+
+// Tokens that are dropped before they are stored are not stored anywhere, above all not
+// in pages that other sequences have got since.
+func TestDropBeforeStore(t *testing.T) {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.Int8} {
+		for _, x := range []struct{ grow, drop, pages int }{
+			{90, 70, 4}, // pages of the step before, and of this one
+			{20, 20, 1}, // of new tokens less than a page
+		} {
+			c := smallConfig()
+			c.Type, c.Pages = dtype, 12
+			h := newHarness(t, c)
+			a, b := h.begin(), h.begin()
+			h.grow([]int{a}, []int{10})
+			h.extend([]int{a}, []int{x.grow})
+			h.drop(a, x.drop)
+			h.grow([]int{b}, []int{x.pages * c.PageSize}) // gets the pages that a had
+			h.store([]int{a})
+			h.attend(2, threads(1), a, b)
+			h.check()
+		}
+	}
+}
+
+// The values of a layer may be a part of its keys.
+func TestValuesInKeys(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testValuesInKeys[float32](t, kernel.Float32) })
+	t.Run("float16", func(t *testing.T) { testValuesInKeys[kernel.F16](t, kernel.Float16) })
+}
+
+func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
+	c := smallConfig()
+	c.Layers, c.Heads, c.Pages, c.Type = 1, 1, 12, dtype
+	data := make([]E, c.Pages*c.PageSize*c.HeadSize)
+	keys := kernel.BHLD(data, c.Pages, 1, c.PageSize, c.HeadSize)
+	values := kernel.Strided(data, [4]int{c.Pages, 1, c.PageSize, c.ValueSize}, keys.Strides())
+	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := harnessOf(t, c, cache)
+	a, b := h.begin(), h.begin()
+	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}} {
+		numbers := []int{a, b}
+		h.extend(numbers, counts)
+		k := h.tokens(numbers, c.HeadSize, func(m *model) *[]float32 { return &m.k[0] })
+		h.must(h.batch.Store(0, k, kernel.Tensor{}))
+		for _, x := range numbers {
+			m := h.models[x]
+			m.v[0] = nil
+			for at := 0; at < len(m.k[0]); at += c.HeadSize {
+				m.v[0] = append(m.v[0], m.k[0][at:at+c.ValueSize]...)
+			}
+		}
+		h.attend(4, threads(1), a, b)
+		h.check()
+	}
+}
+
+// A sequence in a batch of 8 gets the bits that it gets alone, and a prompt in chunks
+// those of the whole.
+func TestBatchesAndChunks(t *testing.T) {
+	const tokens, batch = 280, 8
+	c := smallConfig()
 	c.Layers, c.Type = 1, kernel.Float16
-	c.Pages = 17 * (tokens/c.PageSize + 1)
+	c.Pages = (2*batch + 1) * (tokens/c.PageSize + 1)
 	cache, err := kvcache.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := kernel.BHLD(random(8*2*tokens*12), 8, 2, tokens, 12)
-	v := kernel.BHLD(random(8*2*tokens*8), 8, 2, tokens, 8)
-	q := kernel.BHLD(random(8*4*tokens*12), 8, 4, tokens, 12)
-	rows := func(t kernel.Tensor, b, batch, at, n int) kernel.Tensor {
-		return kernel.Strided(t.f32[t.at(b, 0, at):], [4]int{batch, t.shape[1], n, t.shape[3]}, t.stride)
+	random := func(heads, d int) kernel.Tensor {
+		return kernel.BHLD(testutil.Floats(batch*heads*tokens*d), batch, heads, tokens, d)
 	}
-	run := func(out kernel.Tensor, first, batch, chunk int) {
-		var texts []*kvcache.Sequence
-		for range batch {
-			texts = append(texts, cache.NewSequence())
+	k, v, q := random(2, 12), random(2, 8), random(4, 12)
+	// part is a view of n tokens of some batch rows.
+	part := func(t kernel.Tensor, first, rows, at, n int) kernel.Tensor {
+		shape := t.Shape()
+		return kernel.Strided(contracttest.Floats(t)[contracttest.View(&t).At(first, 0, at):], [4]int{rows, shape[1], n, shape[3]}, t.Strides())
+	}
+	run := func(out kernel.Tensor, first, rows, chunk int) {
+		var sequences []*kvcache.Sequence
+		for range rows {
+			sequences = append(sequences, cache.NewSequence())
 		}
-		b, err := cache.NewBatch(texts...)
+		b, err := cache.NewBatch(sequences...)
 		for at := 0; at < tokens && err == nil; at += chunk {
 			n := min(chunk, tokens-at)
-			if err = b.Append(rows(k, first, batch, at, n), rows(v, first, batch, at, n)); err != nil {
+			if err = b.Append(part(k, first, rows, at, n), part(v, first, rows, at, n)); err != nil {
 				break
 			}
 			keys, values := b.View(0)
-			err = kernel.Attention(rows(out, first, batch, at, n), rows(q, first, batch, at, n), keys, values, b.Options())
+			err = kernel.Attention(part(out, first, rows, at, n), part(q, first, rows, at, n), keys, values, b.Options())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range texts {
+		for _, s := range sequences {
 			s.Free()
 		}
 	}
-	output := func() kernel.Tensor { return kernel.BHLD(filled(8*4*tokens*8, canary), 8, 4, tokens, 8) }
+	output := func() kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(batch*4*tokens*8, testutil.Canary), batch, 4, tokens, 8)
+	}
 	want, alone := output(), output()
-	run(want, 0, 8, tokens)
-	for first := range 8 {
-		if run(alone, first, 1, tokens); quick() {
-			copy(alone.f32[alone.stride[0]:], want.f32[want.stride[0]:])
+	run(want, 0, batch, tokens)
+	for first := range batch {
+		run(alone, first, 1, tokens)
+		if testutil.Quick() {
+			alone, want := part(alone, 0, 1, 0, tokens), part(want, 0, 1, 0, tokens)
+			contracttest.Same(t, "alone", &alone, &want)
 			break
 		}
 	}
-	same(t, "alone", &alone, &want)
+	if !testutil.Quick() {
+		contracttest.Same(t, "alone", &alone, &want)
+	}
 	for _, chunk := range []int{1, 7, 64, 256, 299} {
-		if quick() && chunk != 64 {
+		if testutil.Quick() && chunk != 64 {
 			continue
 		}
 		got := output()
-		run(got, 0, 8, chunk)
-		same(t, fmt.Sprintf("chunks of %d", chunk), &got, &want)
+		run(got, 0, batch, chunk)
+		contracttest.Same(t, fmt.Sprintf("chunks of %d", chunk), &got, &want)
 	}
 }

@@ -23,9 +23,9 @@ type Config struct {
 	// sizes; 0 means all elements of a row.
 	Group int
 
-	// PageSize is the number of tokens of a page, at least 1; 0 means 64. Small pages
-	// waste less of the last one and share more of a prefix; large ones are a little
-	// faster, from 16 on.
+	// PageSize is the number of tokens of a page; 0 means 64. With small pages, sequences
+	// waste less of their last page and forks share more. With large ones attention is a
+	// little faster; below 16 it is slow.
 	PageSize int
 
 	// Pages is the number of pages that all sequences share.
@@ -35,9 +35,9 @@ type Config struct {
 	Layout PageLayout
 
 	// Window, if not 0, is for models with a sliding window: a query sees its own key and
-	// the Window keys before it, as under kernel.Window(Window, 0), and pages that no
-	// later query sees are dropped when a sequence grows. A model with layers of both
-	// kinds has a cache for each kind.
+	// the Window keys before it, as under kernel.Window(Window, 0). Pages that no later
+	// query sees are dropped when a sequence grows. A model that has layers with a window
+	// and layers without needs two caches.
 	Window int
 }
 

@@ -5,45 +5,47 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
 
-func TestNewCacheErrors(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	for _, test := range []struct {
 		arg, want string
 		change    func(c *kvcache.Config)
 	}{
-		{"CacheConfig.Layers", "-1, want 1 to", func(c *kvcache.Config) { c.Layers = -1 }},
-		{"CacheConfig.Heads", "0, want 1 to", func(c *kvcache.Config) { c.Heads = 0 }},
-		{"CacheConfig.HeadSize", "-2, want 1 to", func(c *kvcache.Config) { c.HeadSize = -2 }},
-		{"CacheConfig.HeadSize", "0, want 1 to", func(c *kvcache.Config) { c.HeadSize, c.ValueSize = 0, 0 }},
-		{"CacheConfig.ValueSize", "-8, want 1 to", func(c *kvcache.Config) { c.ValueSize = -8 }},
-		{"CacheConfig.PageSize", "-16, want 1 to", func(c *kvcache.Config) { c.PageSize = -16 }},
-		{"CacheConfig.PageSize", "want 1 to", func(c *kvcache.Config) { c.PageSize = maxPosition + 1 }},
-		{"CacheConfig.Pages", "-1, want 0 to", func(c *kvcache.Config) { c.Pages = -1 }},
-		{"CacheConfig.Type", "4, want 0 to 3", func(c *kvcache.Config) { c.Type = 4 }},
-		{"CacheConfig.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
-		{"CacheConfig.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
-		{"CacheConfig.Window", "want 0 to", func(c *kvcache.Config) { c.Window = maxPosition }},
-		{"CacheConfig.Group", "4, want for Int8", func(c *kvcache.Config) { c.Group = 4 }},
-		{"CacheConfig.Group", "8, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, 8 }},
-		{"CacheConfig.Group", "-1, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, -1 }},
-		{"CacheConfig", "no more memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, maxPosition }},
+		{"Config.Layers", "-1, want 1 to", func(c *kvcache.Config) { c.Layers = -1 }},
+		{"Config.Heads", "0, want 1 to", func(c *kvcache.Config) { c.Heads = 0 }},
+		{"Config.HeadSize", "-2, want 1 to", func(c *kvcache.Config) { c.HeadSize = -2 }},
+		{"Config.HeadSize", "0, want 1 to", func(c *kvcache.Config) { c.HeadSize, c.ValueSize = 0, 0 }},
+		{"Config.ValueSize", "-8, want 1 to", func(c *kvcache.Config) { c.ValueSize = -8 }},
+		{"Config.PageSize", "-16, want 1 to", func(c *kvcache.Config) { c.PageSize = -16 }},
+		{"Config.PageSize", "want 1 to", func(c *kvcache.Config) { c.PageSize = position.Max + 1 }},
+		{"Config.Pages", "-1, want 0 to", func(c *kvcache.Config) { c.Pages = -1 }},
+		{"Config.Type", "4, want 0 to 3", func(c *kvcache.Config) { c.Type = 4 }},
+		{"Config.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
+		{"Config.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
+		{"Config.Window", "want 0 to", func(c *kvcache.Config) { c.Window = position.Max }},
+		{"Config.Group", "4, want for Int8", func(c *kvcache.Config) { c.Group = 4 }},
+		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, 8 }},
+		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, -1 }},
+		{"Config", "a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
 	} {
-		c := smallCache()
+		c := smallConfig()
 		test.change(&c)
 		_, err := kvcache.New(c)
-		wantArgument(t, "", err, test.arg, test.want)
+		contracttest.CheckArgument(t, "", err, test.arg, test.want)
 	}
 }
 
-func TestNewCacheOverErrors(t *testing.T) {
+func TestNewOverErrors(t *testing.T) {
 	data, ints := make([]float32, 4*2*16*6), make([]int8, 4*2*16*6)
 	memory := kernel.BHLD(data, 4, 2, 16, 6)
 	one := func(t kernel.Tensor) []kernel.Tensor { return []kernel.Tensor{t} }
-	broadcast := memory
-	broadcast.stride[1] = 0
+	broadcast := kernel.Strided(data, memory.Shape(), [3]int{2 * 16 * 6, 0, 6})
 	scales := kernel.Strided(data, [4]int{4, 2, 16, 1}, [3]int{0, 0, 0})
 	for _, test := range []struct {
 		arg, want    string
@@ -60,33 +62,41 @@ func TestNewCacheOverErrors(t *testing.T) {
 		{"values", "1 heads in layer 0, want 2", one(memory), one(kernel.BHLD(data, 4, 1, 16, 6)), 0},
 		{"keys", "strides that nest", one(broadcast), one(memory), 0},
 		{"keys", "not a view of them", one(memory.Paged(&kernel.PageTable{})), one(memory), 0},
+		{"values", "not a view of them", one(memory), one(memory.Ragged([]int{0, 4})), 0},
 		{"keys", "Tensor.Scaled", one(kernel.BHLD(ints, 4, 2, 16, 6)), one(memory), 0},
 		{"the scales of keys", "strides that nest", one(kernel.BHLD(ints, 4, 2, 16, 6).Scaled(&scales)), one(memory), 0},
 	} {
 		_, err := kvcache.NewOver(test.keys, test.values, test.window)
-		wantArgument(t, "", err, test.arg, test.want)
+		contracttest.CheckArgument(t, "", err, test.arg, test.want)
 	}
 }
 
-// TestCacheErrors: what does not fit is named, and the sequences stay as they are.
-func TestCacheErrors(t *testing.T) {
-	c := smallCache()
+// What does not fit is named, and the sequences stay as they are.
+func TestErrors(t *testing.T) {
+	c := smallConfig()
 	c.Window, c.Pages = 40, 20
-	s := newCacheStory(t, c)
-	a, b := s.begin(), s.begin()
-	s.grow([]int{a, b}, []int{100, 20})
-	s.grow([]int{a, b}, []int{2, 1})
-	long, short := s.texts[a], s.texts[b]
-	freed, other := s.cache.NewSequence(), newCacheStory(t, c).cache.NewSequence()
+	h := newHarness(t, c)
+	a, b := h.begin(), h.begin()
+	h.grow([]int{a, b}, []int{100, 20})
+	h.grow([]int{a, b}, []int{2, 1})
+	long, short := h.sequences[a], h.sequences[b]
+	freed, other := h.cache.NewSequence(), newHarness(t, c).cache.NewSequence()
 	freed.Free()
 	freed.Free()
 	rows := func(n, d int) kernel.Tensor { return kernel.BHLD(make([]float32, 2*2*n*d), 2, 2, n, d) }
 	fork := func(s *kvcache.Sequence, n int) error { _, err := s.Fork(n); return err }
-	store := func(layer int, k, v kernel.Tensor) error { s.set(a, b); return s.batch.Store(layer, k, v) }
-	extend := func(counts ...int) error { s.set(a, b); return s.batch.Extend(counts...) }
-	twice, _ := s.cache.NewBatch(short, long, short)
-	gone, _ := s.cache.NewBatch(s.cache.NewSequence())
-	gone.sequences[0].Free()
+	store := func(layer int, k, v kernel.Tensor) error { h.set(a, b); return h.batch.Store(layer, k, v) }
+	extend := func(counts ...int) error { h.set(a, b); return h.batch.Extend(counts...) }
+	batchOf := func(sequences ...*kvcache.Sequence) *kvcache.Batch {
+		batch, err := h.cache.NewBatch(sequences...)
+		h.must(err)
+		return batch
+	}
+	twice := batchOf(short, long, short)
+	late := h.cache.NewSequence()
+	gone := batchOf(late)
+	late.Free()
+	pages := kernel.PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{2, 2}}
 	for _, test := range []struct {
 		arg, want string
 		err       error
@@ -103,10 +113,10 @@ func TestCacheErrors(t *testing.T) {
 		{"sequence", "freed", fork(freed, 0)},
 		{"sequence", "freed", fork(nil, 0)},
 		{"sequence", "freed", fork(new(kvcache.Sequence), 0)},
-		{"sequences", "freed", s.batch.Set(short, freed)},
-		{"sequences", "freed", s.batch.Set(nil)},
-		{"sequences", "sequence 1 of another cache", s.batch.Set(short, other)},
-		{"counts", "1073741824 for sequence 1, want 0 to 1073741803", extend(1, maxPosition)},
+		{"sequences", "freed", h.batch.Set(short, freed)},
+		{"sequences", "freed", h.batch.Set(nil)},
+		{"sequences", "sequence 1 of another cache", h.batch.Set(short, other)},
+		{"counts", "1073741824 for sequence 1, want 0 to 1073741803", extend(1, position.Max)},
 		{"counts", "0 numbers, want one for all sequences or one for each: 2", extend()},
 		{"counts", "3 numbers", extend(1, 2, 3)},
 		{"counts", "-1 for sequence 1", extend(1, -1)},
@@ -121,69 +131,72 @@ func TestCacheErrors(t *testing.T) {
 		{"v", "head size of at least 1", store(0, rows(2, 12), kernel.Tensor{})},
 		{"k", "float32", store(0, kernel.BHLD(make([]kernel.F16, 96), 2, 2, 2, 12), rows(2, 8))},
 		{"k", "at least 96 elements", store(0, kernel.BHLD(make([]float32, 95), 2, 2, 2, 12), rows(2, 8))},
-		{"k", "1 rows for sequence 0, want the 2", store(0, raggedTokens([]int{1, 2}, 2, 12), rows(2, 8))},
-		{"k", "not paged", store(0, rows(2, 12).Paged(&kernel.PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{2, 2}}), rows(2, 8))},
-		{"the batch", "2 layers", s.batch.Append(rows(2, 12), rows(2, 8))},
+		{"k", "1 rows for sequence 0, want the 2", store(0, raggedRows([]int{1, 2}, 2, 12), rows(2, 8))},
+		{"k", "not paged", store(0, rows(2, 12).Paged(&pages), rows(2, 8))},
+		{"the batch", "2 layers", h.batch.Append(rows(2, 12), rows(2, 8))},
 		{"layer", "0 to -1", new(kvcache.Batch).Store(0, rows(2, 12), rows(2, 8))},
 		{"the batch", "0 layers", new(kvcache.Batch).Append(rows(2, 12), rows(2, 8))},
 	} {
-		wantArgument(t, "", test.err, test.arg, test.want)
+		contracttest.CheckArgument(t, "", test.err, test.arg, test.want)
 	}
-	s.check()
-	s.attend(1, kernel.Options{}, a, b)
+	h.check()
+	h.attend(1, threads(0), a, b)
 }
 
-// TestCacheFull: a cache that is full says so, and what is freed can be used.
-func TestCacheFull(t *testing.T) {
-	c := smallCache()
+// A cache that is full says so, and what is freed can be used.
+func TestFull(t *testing.T) {
+	c := smallConfig()
 	c.Pages = 5
-	s := newCacheStory(t, c)
-	a, b := s.begin(), s.begin()
-	s.grow([]int{a, b}, []int{30, 33})
+	h := newHarness(t, c)
+	a, b := h.begin(), h.begin()
+	h.grow([]int{a, b}, []int{30, 33})
+	h.set(a, b)
+	checkFull(t, h.batch.Extend(3, 16), kvcache.CapacityError{Need: 2, Free: 0}) // one page for each
+	f := h.fork(a, 30)
+	h.set(f)
+	checkFull(t, h.batch.Extend(1), kvcache.CapacityError{Need: 1, Free: 0}) // for a copy
+	h.check()
+	h.grow([]int{b}, []int{15})
+	h.truncate(b, 10)
+	h.grow([]int{f, a}, []int{1, 1})
+	h.attend(2, threads(0), a, b, f)
+	h.check()
+}
+
+func checkFull(t *testing.T, err error, want kvcache.CapacityError) {
+	t.Helper()
 	var full *kvcache.CapacityError
-	s.set(a, b)
-	if err := s.batch.Extend(3, 16); !errors.As(err, &full) || *full != (kvcache.CapacityError{Need: 2, Free: 0}) {
-		t.Errorf("got %v, want 2 pages needed and none free", err)
+	if !errors.As(err, &full) || *full != want {
+		t.Errorf("got %v, want %v", err, &want)
 	}
-	f := s.fork(a, 30)
-	s.set(f)
-	if err := s.batch.Extend(1); !errors.As(err, &full) || *full != (kvcache.CapacityError{Need: 1, Free: 0}) {
-		t.Errorf("got %v, want 1 page needed, for a copy", err)
-	}
-	s.check()
-	s.grow([]int{b}, []int{15})
-	s.truncate(b, 10)
-	s.grow([]int{f, a}, []int{1, 1})
-	s.attend(2, kernel.Options{}, a, b, f)
-	s.check()
 }
 
-// TestCacheAppendErrors: after an error a sequence has the length that it had, and its tokens.
-func TestCacheAppendErrors(t *testing.T) {
-	c := smallCache()
+// After an error of Append a sequence has the length that it had, and its tokens.
+func TestAppendErrors(t *testing.T) {
+	c := smallConfig()
 	c.Layers, c.Type, c.Pages = 1, kernel.Int8, 4
-	s := newCacheStory(t, c)
-	a := s.begin()
-	s.grow([]int{a}, []int{20})
-	f := s.fork(a, 18)
-	s.set(f)
+	h := newHarness(t, c)
+	a := h.begin()
+	h.grow([]int{a}, []int{20})
+	f := h.fork(a, 18)
+	h.set(f)
 	k, v := kernel.BHLD(make([]float32, 2*20*12), 1, 2, 20, 12), kernel.BHLD(make([]float32, 2*20*8), 1, 2, 20, 8)
-	v.f32[100] = inf32
-	wantArgument(t, "", s.batch.Append(k, v), "src", "+Inf as element")
-	wantArgument(t, "", s.batch.Append(k, k), "v", "shape [1 2 20 8]")
-	wantArgument(t, "", s.batch.Append(kernel.Tensor{}, v), "k", "head size of at least 1")
-	s.grow([]int{a}, []int{1})
-	s.attend(2, kernel.Options{}, a)
-	s.grow([]int{f}, []int{1})
-	s.attend(2, kernel.Options{}, a, f)
-	s.check()
+	contracttest.Floats(v)[100] = testutil.Inf
+	contracttest.CheckArgument(t, "an infinity as int8", h.batch.Append(k, v), "src", "+Inf as element")
+	contracttest.CheckArgument(t, "keys as values", h.batch.Append(k, k), "v", "shape [1 2 20 8]")
+	contracttest.CheckArgument(t, "no keys", h.batch.Append(kernel.Tensor{}, v), "k", "head size of at least 1")
+	h.grow([]int{a}, []int{1})
+	h.attend(2, threads(0), a)
+	h.grow([]int{f}, []int{1})
+	h.attend(2, threads(0), a, f)
+	h.check()
 }
 
-// TestCacheZero: what was not made by NewCache is an error or empty, not a panic.
-func TestCacheZero(t *testing.T) {
+// What was not made by New is an error or empty, not a panic.
+func TestZeroValues(t *testing.T) {
 	var c kvcache.Cache
 	_, err := c.NewBatch(c.NewSequence())
-	wantArgument(t, "", err, "sequences", "freed")
+	contracttest.CheckArgument(t, "", err, "sequences", "freed")
 	b, err := c.NewBatch()
 	if err != nil {
 		t.Fatal(err)
@@ -192,18 +205,41 @@ func TestCacheZero(t *testing.T) {
 		if err := b.Extend(1); err != nil {
 			t.Error(err)
 		}
-		k, v := b.View(0)
-		if o := b.Options(); k.isSet() || v.isSet() || o.KeyStart != nil || len(b.Positions()) != 0 {
-			t.Error("a batch of nothing has something")
+		if k, v := b.View(0); contracttest.IsSet(k) || contracttest.IsSet(v) {
+			t.Error("a batch of nothing has keys or values")
+		}
+		if o := b.Options(); o.KeyStart != nil || o.QueryStart != nil || len(b.Positions()) != 0 {
+			t.Error("a batch of nothing has positions")
 		}
 	}
-	if k, v := c.Memory(0); k.isSet() || v.isSet() || c.FreePages() != 0 {
+	if k, v := c.Memory(0); contracttest.IsSet(k) || contracttest.IsSet(v) || c.FreePages() != 0 || c.PageSize() != 0 {
 		t.Error("a cache of nothing has something")
 	}
-	s := newCacheStory(t, smallCache())
+	h := newHarness(t, smallConfig())
 	for _, layer := range []int{-1, 2} {
-		if k, v := s.batch.View(layer); k.isSet() || v.isSet() {
+		if k, v := h.batch.View(layer); contracttest.IsSet(k) || contracttest.IsSet(v) {
 			t.Error("there is a view of layer", layer)
 		}
+		if k, v := h.cache.Memory(layer); contracttest.IsSet(k) || contracttest.IsSet(v) {
+			t.Error("there is memory of layer", layer)
+		}
+	}
+}
+
+// Zeros in a configuration are the defaults that the documentation names.
+func TestDefaults(t *testing.T) {
+	c, err := kvcache.New(kvcache.Config{Heads: 3, HeadSize: 8, Type: kernel.Int8, Pages: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for layer, want := range [][4]int{{2, 3, 64, 8}, {}} {
+		k, v := c.Memory(layer)
+		if k.Shape() != want || v.Shape() != want {
+			t.Errorf("memory of layer %d: %v and %v, want %v", layer, k, v, want)
+		}
+	}
+	k, _ := c.Memory(0)
+	if groups := contracttest.View(&k).Scales().Dim(3); groups != 1 || c.PageSize() != 64 || c.FreePages() != 2 {
+		t.Errorf("%d scales per row, pages of %d, %d free; want 1, 64, 2", groups, c.PageSize(), c.FreePages())
 	}
 }

@@ -8,113 +8,228 @@ import (
 	"github.com/attn-go/attn/kvcache"
 )
 
-// A model of one layer and one head, whose queries are zeros: they weigh all keys that they
-// see alike, so that the result is the mean of the values seen. A prompt of three tokens is
-// done at once, then token by token goes on, and then two continuations share what there is.
-func ExampleSequence_Fork() {
-	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 2, ValueSize: 1, PageSize: 16, Pages: 8})
+// A model of one layer with one head of size 1. Its queries and keys are zeros: so a
+// query weighs all keys that it sees alike, and the result is the mean of their values. A
+// prompt of three tokens goes in at once, then two more tokens follow one by one.
+func Example() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 16, Pages: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-
-	// step stores the values of new tokens, the same number for every sequence, and
-	// attends to all.
-	step := func(batch *kvcache.Batch, n int, values ...float32) {
-		rows := len(values) / n
-		k, q, out := make([]float32, 2*len(values)), make([]float32, 2*len(values)), make([]float32, len(values))
-		if err := batch.Append(kernel.BHLD(k, rows, 1, n, 2), kernel.BHLD(values, rows, 1, n, 1)); err != nil {
+	text := cache.NewSequence()
+	defer text.Free()
+	batch, err := cache.NewBatch(text)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, values := range [][]float32{{1, 2, 3}, {6}, {8}} {
+		rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(values), 1) }
+		zeros, out := make([]float32, len(values)), make([]float32, len(values))
+		if err := batch.Append(rows(zeros), rows(values)); err != nil {
 			fmt.Println(err)
 			return
 		}
-		keys, vals := batch.View(0)
-		err := kernel.Attention(kernel.BHLD(out, rows, 1, n, 1), kernel.BHLD(q, rows, 1, n, 2), keys, vals, batch.Options())
+		k, v := batch.View(0)
+		err := kernel.Attention(rows(out), rows(zeros), k, v, batch.Options())
 		fmt.Println(out, err)
 	}
-
-	text := cache.NewSequence()
-	batch, _ := cache.NewBatch(text)
-	step(batch, 3, 1, 2, 3) // the prompt
-	step(batch, 1, 6)
-	step(batch, 1, 8)
-
-	other, _ := text.Fork(4) // without the 8
-	batch.Set(text, other)
-	step(batch, 1, 10, 4)
-	fmt.Println(text.Len(), other.Len(), cache.FreePages())
-
-	text.Free()
-	other.Free()
 
 	// Output:
 	// [1 1.5 2] <nil>
 	// [3] <nil>
 	// [4] <nil>
-	// [5 3.2] <nil>
-	// 6 5 6
 }
 
-// With several layers the page table is one for all of them: room for new tokens is made
-// once, and then every layer stores its own keys and values. The window drops what
-// no query to come sees; positions stay what they are.
-func ExampleBatch_Extend() {
-	cache, err := kvcache.New(kvcache.Config{
-		Layers: 2, Heads: 1, HeadSize: 1, Type: kernel.Float16, PageSize: 16, Pages: 4, Window: 15,
-	})
+// A cache of four pages of two tokens. Two sequences share the pages of their common
+// beginning. The page that is partly filled is copied by the first one that grows.
+func ExampleCache() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	fmt.Println(batch.Append(rows(0, 0, 0), rows(1, 2, 3)), text.Pages(), cache.FreePages())
+
+	other, _ := text.Fork(3)
+	fmt.Println(batch.Set(other), other.Pages(), cache.FreePages())
+	fmt.Println(batch.Append(rows(0), rows(6)), other.Pages(), cache.FreePages())
+
+	// Output:
+	// <nil> [0 1] 2
+	// <nil> [0 1] 2
+	// <nil> [0 2] 1
+}
+
+// Two continuations of the first two tokens take a step together, as a batch.
+func ExampleSequence_Fork() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	text := cache.NewSequence()
 	batch, _ := cache.NewBatch(text)
-	k, v, q, out := make([]float32, 1), make([]float32, 1), make([]float32, 1), make([]float32, 1)
-	for i := range 100 {
+	prompt := kernel.BHLD([]float32{10, 20, 60}, 1, 1, 3, 1)
+	if err := batch.Append(kernel.BHLD(make([]float32, 3), 1, 1, 3, 1), prompt); err != nil {
+		fmt.Println(err)
+		return
+	}
+	other, err := text.Fork(2) // without the 60
+	fmt.Println(err, batch.Set(text, other))
+
+	zeros, values, out := make([]float32, 2), []float32{30, 90}, make([]float32, 2)
+	step := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 2, 1, 1, 1) }
+	if err := batch.Append(step(zeros), step(values)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	k, v := batch.View(0)
+	err = kernel.Attention(step(out), step(zeros), k, v, batch.Options())
+	fmt.Println(out, err) // (10+20+60+30)/4 and (10+20+90)/3
+
+	// Output:
+	// <nil> <nil>
+	// [30 40] <nil>
+}
+
+// A draft of three tokens, of which the last two are rejected.
+func ExampleSequence_Truncate() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	fmt.Println(batch.Extend(3), text.Len(), text.Pages())
+	fmt.Println(batch.Extend(3), text.Len(), text.Pages())
+	fmt.Println(text.Truncate(4), text.Len(), text.Pages())
+
+	// Output:
+	// <nil> 3 [0 1]
+	// <nil> 6 [0 1 2]
+	// <nil> 4 [0 1]
+}
+
+// In a model with several layers, room for new tokens is made once. Then each layer stores
+// its own keys and values of them.
+func ExampleBatch_Extend() {
+	const layers = 2
+	cache, err := kvcache.New(kvcache.Config{Layers: layers, Heads: 1, HeadSize: 1, Type: kernel.Float16, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	row := func(x float32) kernel.Tensor { return kernel.BHLD([]float32{x}, 1, 1, 1, 1) }
+	for token := range 3 {
 		if err := batch.Extend(1); err != nil {
 			fmt.Println(err)
 			return
 		}
-		v[0] = float32(i)
-		for layer := range 2 {
-			one := [4]int{1, 1, 1, 1}
-			row := func(x []float32) kernel.Tensor { return kernel.Strided(x, one, [3]int{}) }
-			if err := batch.Store(layer, row(k), row(v)); err != nil {
+		for layer := range layers {
+			if err := batch.Store(layer, row(0), row(float32(100*layer+token))); err != nil {
 				fmt.Println(err)
 				return
 			}
-			keys, values := batch.View(layer)
-			if err := kernel.Attention(row(out), row(q), keys, values, batch.Options()); err != nil {
-				fmt.Println(err)
-				return
-			}
+			k, v := batch.View(layer)
+			out := []float32{0}
+			err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), row(0), k, v, batch.Options())
+			fmt.Println("token", token, "layer", layer, out, err)
 		}
 	}
-	fmt.Println(out, text.Start(), text.Len(), len(text.Pages()))
-
-	err = batch.Extend(1000)
-	var full *kvcache.CapacityError
-	fmt.Println(errors.As(err, &full), err)
 
 	// Output:
-	// [91.5] 80 100 2
-	// true attn: the cache is full: 62 pages needed, 2 free
+	// token 0 layer 0 [0] <nil>
+	// token 0 layer 1 [100] <nil>
+	// token 1 layer 0 [0.5] <nil>
+	// token 1 layer 1 [100.5] <nil>
+	// token 2 layer 0 [1] <nil>
+	// token 2 layer 1 [101] <nil>
 }
 
-// Keys and values of two sequences in pages of the program's own memory, as FlashInfer and vLLM
-// lay them out: [pages, page size, heads, D].
-func ExampleTensor_Paged() {
-	const pages, size, heads, d = 4, 2, 1, 1
-	k := make([]float32, pages*size*heads*d)
-	v := []float32{0, 1, 20, 21, 30, 31, 40, 41}
-	table := kernel.PageTable{Pages: [][]int32{{2, 0}, {3}}, Lengths: []int{3, 2}}
+// Rotary position embedding takes the positions of the new tokens from the batch.
+func ExampleBatch_Positions() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, b := cache.NewSequence(), cache.NewSequence()
+	batch, _ := cache.NewBatch(a, b)
+	fmt.Println(batch.Extend(4, 7), batch.Extend(2), batch.Positions())
 
-	out := make([]float32, 2)
-	err := kernel.Attention(
-		kernel.BHLD(out, 2, 1, 1, d),
-		kernel.BHLD(make([]float32, 2), 2, 1, 1, d),
-		kernel.BLHD(k, pages, size, heads, d).Paged(&table),
-		kernel.BLHD(v, pages, size, heads, d).Paged(&table),
-		kernel.Options{})
-	fmt.Println(out, err)
+	// Output: <nil> <nil> [4 5 7 8]
+}
 
-	// Output: [20.333334 40.5] <nil>
+// A query sees the 15 tokens before its own. Of a hundred tokens, whole pages that no
+// query will see again have been dropped. Positions do not change.
+func ExampleConfig_window() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 16, Pages: 4, Window: 15})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, _ := cache.NewBatch(text)
+	for range 100 {
+		if err := batch.Extend(1); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(text.Start(), text.Len(), len(text.Pages()), cache.FreePages())
+
+	// Output: 80 100 2 2
+}
+
+// A cache over memory of the program's. The two views lay out pages of keys and values in
+// turn.
+func ExampleNewOver() {
+	const pages, heads, size, d = 8, 1, 2, 1
+	data := make([]float32, pages*2*heads*size*d)
+	shape, strides := [4]int{pages, heads, size, d}, [3]int{2 * heads * size * d, size * d, d}
+	keys := kernel.Strided(data, shape, strides)
+	values := kernel.Strided(data[heads*size*d:], shape, strides)
+	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch, _ := cache.NewBatch(cache.NewSequence())
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, heads, len(x), d) }
+	fmt.Println(batch.Append(rows(1, 2, 3), rows(10, 20, 30)), data[:8])
+
+	// Output: <nil> [1 2 10 20 3 0 30 0]
+}
+
+// A full cache: nothing has changed, and the program frees a sequence and tries again.
+func ExampleCapacityError() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 16, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	old, text := cache.NewSequence(), cache.NewSequence()
+	batch, _ := cache.NewBatch(old, text)
+	fmt.Println(batch.Extend(32))
+
+	err = batch.Extend(0, 1)
+	var full *kvcache.CapacityError
+	if errors.As(err, &full) {
+		fmt.Println(err)
+		old.Free()
+		fmt.Println(batch.Set(text), batch.Extend(1), text.Len())
+	}
+
+	// Output:
+	// <nil>
+	// attn: the cache is full: 1 pages needed, 0 free
+	// <nil> <nil> 33
 }

@@ -5,22 +5,25 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/numeric"
 )
 
-// A textModel is a sequence as a cache should have it: plain slices of all numbers that
-// its tokens were stored as, from position 0 on.
-type textModel struct {
+// A model is a sequence as the cache should have it: plain slices of the numbers that its
+// tokens are stored as, from position 0 on.
+type model struct {
 	k, v   [][]float32 // of every layer, [tokens][heads][D]
-	start  int         // the first token that is kept
-	length int
+	start  int         // position of the first token that is kept
+	length int         // position after the last
+	fresh  int         // tokens of the last step
 }
 
-// fork returns a copy of the first n tokens.
-func (m *textModel) fork(c *kvcache.Config, n int) *textModel {
-	f := &textModel{start: m.start, length: n}
+// fork returns a model of the first n tokens.
+func (m *model) fork(c *kvcache.Config, n int) *model {
+	f := &model{start: m.start, length: n}
 	for layer := range m.k {
 		f.k = append(f.k, slices.Clone(m.k[layer][:n*c.Heads*c.HeadSize]))
 		f.v = append(f.v, slices.Clone(m.v[layer][:n*c.Heads*c.ValueSize]))
@@ -28,157 +31,196 @@ func (m *textModel) fork(c *kvcache.Config, n int) *textModel {
 	return f
 }
 
-// A cacheStory is a cache and what it should hold.
-type cacheStory struct {
-	t      *testing.T
-	config kvcache.Config
-	cache  *kvcache.Cache
-	batch  *kvcache.Batch
-	texts  []*kvcache.Sequence
-	models []*textModel
-	random rng
+// extend does what Batch.Extend does to a sequence.
+func (m *model) extend(c *kvcache.Config, n int) {
+	for c.Window > 0 && m.start+c.PageSize <= m.length-c.Window {
+		m.start += c.PageSize
+	}
+	m.length += n
+	m.fresh = n
 }
 
-// newCacheStory makes a cache of a configuration whose fields are all set.
-func newCacheStory(t *testing.T, config kvcache.Config) *cacheStory {
+// A harness does things to a cache and to models of its sequences, and compares them.
+type harness struct {
+	t         testing.TB
+	config    kvcache.Config // all fields are set
+	cache     *kvcache.Cache
+	batch     *kvcache.Batch
+	sequences []*kvcache.Sequence
+	models    []*model
+	random    testutil.Rand
+}
+
+// newHarness makes a cache of a configuration whose fields are all set.
+func newHarness(t testing.TB, config kvcache.Config) *harness {
 	t.Helper()
 	c, err := kvcache.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return storyOf(t, config, c)
+	return harnessOf(t, config, c)
 }
 
-func storyOf(t *testing.T, config kvcache.Config, c *kvcache.Cache) *cacheStory {
+func harnessOf(t testing.TB, config kvcache.Config, c *kvcache.Cache) *harness {
 	t.Helper()
 	b, err := c.NewBatch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &cacheStory{t: t, config: config, cache: c, batch: b, random: 1}
-	s.poison()
-	return s
+	h := &harness{t: t, config: config, cache: c, batch: b, random: 1}
+	h.poison()
+	return h
 }
 
-// poison makes the numbers of all free pages NaN: what they hold must not matter.
-func (s *cacheStory) poison() {
-	for layer := range s.cache.keys {
-		for _, m := range [...]kernel.Tensor{s.cache.keys[layer], s.cache.values[layer]} {
-			for _, page := range s.cache.pool.free {
-				poisonPage(m, int(page))
-			}
+// used returns the pages of all sequences.
+func (h *harness) used() map[int32]bool {
+	used := map[int32]bool{}
+	for _, s := range h.sequences {
+		for _, p := range s.Pages() {
+			used[p] = true
 		}
 	}
+	return used
 }
 
-func poisonPage(t kernel.Tensor, page int) {
-	for h := range t.shape[1] {
-		for l := range t.shape[2] {
-			at := t.at(page, h, l)
-			for i := range t.shape[3] {
-				switch t.dtype {
-				case kernel.Float32:
-					t.f32[at+i] = nan32
-				case kernel.Int8:
-					t.scales.f32[t.scales.at(page, h, l)] = nan32
-				default:
-					t.u16()[at+i] = 0x7fff
+// poison makes the numbers of all other pages NaN: what they hold must not matter.
+func (h *harness) poison() {
+	used := h.used()
+	for layer := range h.config.Layers {
+		k, v := h.cache.Memory(layer)
+		for _, t := range [...]kernel.Tensor{k, v} {
+			for page := range t.Shape()[0] {
+				if !used[int32(page)] {
+					poisonPage(&t, page)
 				}
 			}
 		}
 	}
 }
 
-func (s *cacheStory) must(err error) {
-	s.t.Helper()
+func poisonPage(memory *kernel.Tensor, page int) {
+	t := contracttest.View(memory)
+	for h := range t.Dim(1) {
+		for l := range t.Dim(2) {
+			at, d := t.At(page, h, l), t.Dim(3)
+			switch memory.DType() {
+			case kernel.Float32:
+				contracttest.Fill(t.F32()[at:at+d], testutil.NaN)
+			case kernel.Int8:
+				contracttest.Fill(t.Scales().Row(page, h, l), testutil.NaN)
+			default:
+				for i := range d {
+					t.U16()[at+i] = 0x7fff // NaN in both formats
+				}
+			}
+		}
+	}
+}
+
+func (h *harness) must(err error) {
+	h.t.Helper()
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
-// begin adds a text without tokens and returns its number.
-func (s *cacheStory) begin() int {
-	s.texts = append(s.texts, s.cache.NewSequence())
-	s.models = append(s.models, &textModel{k: make([][]float32, s.config.Layers), v: make([][]float32, s.config.Layers)})
-	return len(s.texts) - 1
+// begin adds a sequence without tokens and returns its number.
+func (h *harness) begin() int {
+	h.sequences = append(h.sequences, h.cache.NewSequence())
+	h.models = append(h.models, &model{k: make([][]float32, h.config.Layers), v: make([][]float32, h.config.Layers)})
+	return len(h.sequences) - 1
 }
 
-// set makes the batch one of some texts.
-func (s *cacheStory) set(texts ...int) {
-	s.t.Helper()
+// set makes the batch one of some sequences.
+func (h *harness) set(numbers ...int) {
+	h.t.Helper()
 	var list []*kvcache.Sequence
-	for _, x := range texts {
-		list = append(list, s.texts[x])
+	for _, x := range numbers {
+		list = append(list, h.sequences[x])
 	}
-	s.must(s.batch.Set(list...))
+	h.must(h.batch.Set(list...))
 }
 
-// grow makes texts longer, each by its count, in all layers.
-func (s *cacheStory) grow(texts, counts []int) {
-	s.t.Helper()
-	s.set(texts...)
-	s.must(s.batch.Extend(counts...))
-	for i, x := range texts {
-		s.models[x].grow(&s.config, counts[i])
-	}
-	c := &s.config
-	for layer := range c.Layers {
-		k := s.tokens(texts, counts, c.HeadSize, func(m *textModel) *[]float32 { return &m.k[layer] })
-		v := s.tokens(texts, counts, c.ValueSize, func(m *textModel) *[]float32 { return &m.v[layer] })
-		s.must(s.batch.Store(layer, k, v))
+// grow adds new tokens to sequences, counts[i] to number numbers[i].
+func (h *harness) grow(numbers, counts []int) {
+	h.t.Helper()
+	h.extend(numbers, counts)
+	h.store(numbers)
+}
+
+// extend makes room for new tokens.
+func (h *harness) extend(numbers, counts []int) {
+	h.t.Helper()
+	h.set(numbers...)
+	h.must(h.batch.Extend(counts...))
+	for i, x := range numbers {
+		h.models[x].extend(&h.config, counts[i])
 	}
 }
 
-// grow does what Extend does to a text.
-func (m *textModel) grow(c *kvcache.Config, n int) {
-	for c.Window > 0 && m.start+c.PageSize <= m.length-c.Window {
-		m.start += c.PageSize
+// store stores the new tokens in all layers.
+func (h *harness) store(numbers []int) {
+	h.t.Helper()
+	h.set(numbers...)
+	for layer := range h.config.Layers {
+		k := h.tokens(numbers, h.config.HeadSize, func(m *model) *[]float32 { return &m.k[layer] })
+		v := h.tokens(numbers, h.config.ValueSize, func(m *model) *[]float32 { return &m.v[layer] })
+		h.must(h.batch.Store(layer, k, v))
 	}
-	m.length += n
 }
 
-// tokens draws new rows, [B, Hkv, n, d] in one of several layouts, and adds to each text's list what
-// they are stored as.
-func (s *cacheStory) tokens(texts, counts []int, d int, list func(m *textModel) *[]float32) kernel.Tensor {
-	b, h, n := len(texts), s.config.Heads, slices.Max(counts)
-	x := kernel.BLHD(filled(b*n*h*d, 0), b, n, h, d)
-	switch s.random.intn(3) {
+// tokens draws rows for new tokens, [B, Hkv, n, d] in one of several layouts, and adds to
+// the models what they are stored as.
+func (h *harness) tokens(numbers []int, d int, list func(m *model) *[]float32) kernel.Tensor {
+	counts, heads := h.fresh(numbers), h.config.Heads
+	b, n := len(counts), slices.Max(counts)
+	x := kernel.BLHD(make([]float32, b*n*heads*d), b, n, heads, d)
+	switch h.random.IntN(3) {
 	case 0:
-		x = kernel.BHLD(x.f32, b, h, n, d)
+		x = kernel.BHLD(contracttest.Floats(x), b, heads, n, d)
 	case 1:
-		x = raggedTokens(counts, h, d)
+		x = raggedRows(counts, heads, d)
 	}
-	s.random.fill(x.f32)
-	for i, text := range texts {
+	h.random.Fill(contracttest.Floats(x))
+	for i, number := range numbers {
+		rows := list(h.models[number])
 		for l := range counts[i] {
-			for head := range h {
-				rows := list(s.models[text])
-				*rows = append(*rows, s.stored(x.Row(i, head, l))...)
+			for head := range heads {
+				*rows = append(*rows, h.stored(contracttest.Row(&x, i, head, l))...)
 			}
 		}
 	}
 	return x
 }
 
-// raggedTokens are rows for every sequence, as many as it grows by, one after the other.
-func raggedTokens(counts []int, h, d int) kernel.Tensor {
+// fresh returns by how many tokens sequences grew in their last steps.
+func (h *harness) fresh(numbers []int) (counts []int) {
+	for _, x := range numbers {
+		counts = append(counts, h.models[x].fresh)
+	}
+	return counts
+}
+
+// raggedRows is a ragged tensor with so many rows for each sequence.
+func raggedRows(counts []int, heads, d int) kernel.Tensor {
 	starts := []int{0}
 	for i, n := range counts {
 		starts = append(starts, starts[i]+n)
 	}
-	return kernel.Ragged(make([]float32, starts[len(counts)]*h*d), starts, h, d)
+	return kernel.Ragged(make([]float32, starts[len(counts)]*heads*d), starts, heads, d)
 }
 
-// stored is what the cache makes of a row.
-func (s *cacheStory) stored(row []float32) []float32 {
-	switch s.config.Type {
+// stored returns the numbers that the cache stores for a row.
+func (h *harness) stored(row []float32) []float32 {
+	row = slices.Clone(row)
+	switch h.config.Type {
 	case kernel.Int8:
-		group := s.config.Group
+		group := h.config.Group
 		if group == 0 {
 			group = len(row)
 		}
 		q, scales := make([]int8, len(row)), make([]float32, len(row)/group)
-		s.must(numeric.QuantizeInt8(q, scales, row, group))
+		h.must(numeric.QuantizeInt8(q, scales, row, group))
 		for i := range row {
 			row[i] = float32(q[i]) * scales[i/group]
 		}
@@ -194,86 +236,121 @@ func (s *cacheStory) stored(row []float32) []float32 {
 	return row
 }
 
-// fork forks a text and returns the new one's number.
-func (s *cacheStory) fork(text, n int) int {
-	s.t.Helper()
-	f, err := s.texts[text].Fork(n)
-	s.must(err)
-	s.texts = append(s.texts, f)
-	s.models = append(s.models, s.models[text].fork(&s.config, n))
-	return len(s.texts) - 1
+// fork forks a sequence and returns the number of the new one.
+func (h *harness) fork(number, n int) int {
+	h.t.Helper()
+	f, err := h.sequences[number].Fork(n)
+	h.must(err)
+	h.sequences = append(h.sequences, f)
+	h.models = append(h.models, h.models[number].fork(&h.config, n))
+	return len(h.sequences) - 1
 }
 
-// truncate cuts a text.
-func (s *cacheStory) truncate(text, n int) {
-	s.t.Helper()
-	s.must(s.texts[text].Truncate(n))
-	s.models[text] = s.models[text].fork(&s.config, n)
-}
-
-// attend compares attention of the newest tokens of some texts, in every layer, with the same
-// call on contiguous float32. It returns the result on the last layer.
-func (s *cacheStory) attend(group int, o kernel.Options, texts ...int) kernel.Tensor {
-	s.t.Helper()
-	s.set(texts...)
-	c, h := &s.config, s.config.Heads*group
-	view := s.batch.Options()
-	view.Tier, view.Threads = o.Tier, o.Threads
-	n := s.batch.steps
-	q := kernel.BHLD(filled(len(texts)*h*n*c.HeadSize, 0), len(texts), h, n, c.HeadSize)
-	s.random.fill(q.f32)
-	var got kernel.Tensor
-	for layer := range c.Layers {
-		got = kernel.BHLD(filled(len(texts)*h*n*c.ValueSize, canary), len(texts), h, n, c.ValueSize)
-		k, v := s.batch.View(layer)
-		s.must(kernel.Attention(got, q, k, v, view))
-		s.attendRagged(&got, &q, k, v, view)
-		want := kernel.BHLD(filled(len(got.f32), canary), len(texts), h, n, c.ValueSize)
-		k, v, plain := s.contiguous(layer, texts)
-		s.must(kernel.Attention(want, q, k, v, plain))
-		s.zeroUnused(&want)
-		same(s.t, fmt.Sprintf("layer %d of texts %v", layer, texts), &got, &want)
+// truncate drops the tokens of a sequence from position n on.
+func (h *harness) truncate(number, n int) {
+	h.t.Helper()
+	h.must(h.sequences[number].Truncate(n))
+	if m := h.models[number]; n < m.length {
+		h.models[number] = m.fork(&h.config, n)
 	}
-	return got
 }
 
-// attendRagged compares a batch's result with that of the same queries one after the other, without
-// rows that no text has.
-func (s *cacheStory) attendRagged(want, q *kernel.Tensor, k, v kernel.Tensor, o kernel.Options) {
-	s.t.Helper()
-	packed := raggedTokens(s.batch.counts, q.shape[1], q.shape[3])
-	out := raggedTokens(s.batch.counts, q.shape[1], want.shape[3])
-	eachRow(&packed, func(b, h, l int, row []float32) { copy(row, q.Row(b, h, l)) })
-	s.must(kernel.Attention(out, packed, k, v, o))
-	eachRow(&out, func(b, h, l int, row []float32) {
-		if !slices.Equal(row, want.Row(b, h, l)) {
-			s.t.Fatalf("row [%d %d %d] differs where queries are ragged", b, h, l)
+// drop drops the whole pages of a sequence before position n.
+func (h *harness) drop(number, n int) {
+	h.t.Helper()
+	h.must(h.sequences[number].Drop(n))
+	m := h.models[number]
+	m.start += (n - m.start) / h.config.PageSize * h.config.PageSize
+}
+
+// attend compares attention from the newest tokens of some sequences, in every layer,
+// with the same call on contiguous float32. Each key head has so many query heads.
+func (h *harness) attend(group int, e kernel.Exec, numbers ...int) {
+	h.t.Helper()
+	h.set(numbers...)
+	counts := h.fresh(numbers)
+	n := slices.Max(counts)
+	h.checkPositions(numbers, n)
+	o := h.batch.Options()
+	o.Exec = e
+	c, b, heads := &h.config, len(numbers), h.config.Heads*group
+	q := kernel.BHLD(make([]float32, b*heads*n*c.HeadSize), b, heads, n, c.HeadSize)
+	h.random.Fill(contracttest.Floats(q))
+	output := func() kernel.Tensor {
+		return kernel.BHLD(testutil.Filled(b*heads*n*c.ValueSize, testutil.Canary), b, heads, n, c.ValueSize)
+	}
+	for layer := range c.Layers {
+		k, v := h.batch.View(layer)
+		got, want := output(), output()
+		h.must(kernel.Attention(got, q, k, v, o))
+		h.attendRagged(&got, &q, k, v, counts, o)
+		k, v, plain := h.contiguous(layer, numbers)
+		h.must(kernel.Attention(want, q, k, v, plain))
+		contracttest.EachRow(&want, func(b, _, l int, row []float32) {
+			if l >= counts[b] {
+				clear(row) // there is no such token
+			}
+		})
+		contracttest.Same(h.t, fmt.Sprintf("layer %d of sequences %v", layer, numbers), &got, &want)
+	}
+}
+
+// checkPositions compares the positions that the batch has with those of the models.
+func (h *harness) checkPositions(numbers []int, n int) {
+	h.t.Helper()
+	o := h.batch.Options()
+	var queries, keys, positions []int
+	for _, x := range numbers {
+		m := h.models[x]
+		queries, keys = append(queries, m.length-m.fresh), append(keys, m.start)
+		for i := range n {
+			positions = append(positions, m.length-m.fresh+i)
 		}
+	}
+	if !slices.Equal(o.QueryStart, queries) || !slices.Equal(o.KeyStart, keys) {
+		h.t.Fatalf("sequences %v: queries from %v and keys from %v, want %v and %v", numbers, o.QueryStart, o.KeyStart, queries, keys)
+	}
+	if got := h.batch.Positions(); !slices.Equal(got, positions) {
+		h.t.Fatalf("sequences %v: positions %v, want %v", numbers, got, positions)
+	}
+}
+
+// attendRagged compares a result with that of ragged queries, without the rows that no
+// sequence has.
+func (h *harness) attendRagged(want, q *kernel.Tensor, k, v kernel.Tensor, counts []int, o kernel.Options) {
+	h.t.Helper()
+	packed := raggedRows(counts, q.Shape()[1], q.Shape()[3])
+	out := raggedRows(counts, q.Shape()[1], want.Shape()[3])
+	contracttest.EachRow(&packed, func(b, h, l int, row []float32) { copy(row, contracttest.Row(q, b, h, l)) })
+	h.must(kernel.Attention(out, packed, k, v, o))
+	contracttest.EachRow(&out, func(b, head, l int, row []float32) {
+		contracttest.SameRow(h.t, fmt.Sprintf("ragged queries, row [%d %d %d]", b, head, l), row, contracttest.Row(want, b, head, l))
 	})
 }
 
-// contiguous returns texts' keys and values as plain tensors, with what the call needs to
-// see the same of them as of the cache.
-func (s *cacheStory) contiguous(layer int, texts []int) (k, v kernel.Tensor, o kernel.Options) {
-	c, most := &s.config, 0
+// contiguous returns the keys and values of sequences as plain tensors, with options
+// under which a query sees the same of them as of the cache.
+func (h *harness) contiguous(layer int, numbers []int) (k, v kernel.Tensor, o kernel.Options) {
+	c, most := &h.config, 0
 	var lengths []int
-	for _, x := range texts {
-		m := s.models[x]
+	for _, x := range numbers {
+		m := h.models[x]
 		lengths = append(lengths, m.length-m.start)
 		o.KeyStart = append(o.KeyStart, m.start)
-		o.QueryStart = append(o.QueryStart, m.length-s.texts[x].fresh)
+		o.QueryStart = append(o.QueryStart, m.length-m.fresh)
 		most = max(most, m.length-m.start)
 	}
-	lay := func(d int, list func(m *textModel) []float32) kernel.Tensor {
-		x := kernel.BLHD(filled(len(texts)*most*c.Heads*d, nan32), len(texts), most, c.Heads, d)
-		for i, text := range texts {
-			m := s.models[text]
-			copy(x.f32[i*most*c.Heads*d:], list(m)[m.start*c.Heads*d:m.length*c.Heads*d])
+	lay := func(d int, list func(m *model) []float32) kernel.Tensor {
+		row := c.Heads * d
+		data := testutil.Filled(len(numbers)*most*row, testutil.NaN)
+		for i, x := range numbers {
+			m := h.models[x]
+			copy(data[i*most*row:], list(m)[m.start*row:m.length*row])
 		}
-		return x
+		return kernel.BLHD(data, len(numbers), most, c.Heads, d)
 	}
-	k = lay(c.HeadSize, func(m *textModel) []float32 { return m.k[layer] })
-	v = lay(c.ValueSize, func(m *textModel) []float32 { return m.v[layer] })
+	k = lay(c.HeadSize, func(m *model) []float32 { return m.k[layer] })
+	v = lay(c.ValueSize, func(m *model) []float32 { return m.v[layer] })
 	o.Mask = kernel.Causal(0).And(kernel.KeyLengths(lengths))
 	if c.Window > 0 {
 		o.Mask = o.Mask.And(kernel.Window(c.Window, 0))
@@ -281,33 +358,21 @@ func (s *cacheStory) contiguous(layer int, texts []int) (k, v kernel.Tensor, o k
 	return k, v, o
 }
 
-// zeroUnused clears the rows beyond each text's own count.
-func (s *cacheStory) zeroUnused(out *kernel.Tensor) {
-	eachRow(out, func(b, _, l int, row []float32) {
-		if l >= s.batch.counts[b] {
-			clear(row)
+// check compares what the sequences and the cache say of themselves, and poisons what is
+// free.
+func (h *harness) check() {
+	h.t.Helper()
+	for i, s := range h.sequences {
+		m := h.models[i]
+		if s.Len() != m.length || s.Start() != m.start {
+			h.t.Fatalf("sequence %d: tokens %d to %d, want %d to %d", i, s.Start(), s.Len(), m.start, m.length)
 		}
-	})
-}
-
-// check compares what the sequences say of themselves, and the free pages, and poisons these.
-func (s *cacheStory) check() {
-	s.t.Helper()
-	used := map[int32]bool{}
-	for i, x := range s.texts {
-		m := s.models[i]
-		if x.Len() != m.length || x.Start() != m.start {
-			s.t.Fatalf("text %d: tokens %d to %d, want %d to %d", i, x.Start(), x.Len(), m.start, m.length)
-		}
-		if n := (m.length - m.start + s.config.PageSize - 1) / s.config.PageSize; len(x.Pages()) != n {
-			s.t.Fatalf("text %d has %d pages for %d tokens", i, len(x.Pages()), m.length-m.start)
-		}
-		for _, p := range x.Pages() {
-			used[p] = true
+		if n := (m.length - m.start + h.config.PageSize - 1) / h.config.PageSize; len(s.Pages()) != n {
+			h.t.Fatalf("sequence %d has %d pages for %d tokens", i, len(s.Pages()), m.length-m.start)
 		}
 	}
-	if got, want := s.cache.FreePages(), s.config.Pages-len(used); got != want {
-		s.t.Fatalf("%d pages are free, want %d", got, want)
+	if got, want := h.cache.FreePages(), h.config.Pages-len(h.used()); got != want {
+		h.t.Fatalf("%d pages are free, want %d", got, want)
 	}
-	s.poison()
+	h.poison()
 }

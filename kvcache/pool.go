@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A pagePool knows which pages of a cache are free, and how many sequences have each of
+// A pagePool knows which pages of a cache are free, and how many sequences share each of
 // the others.
 type pagePool struct {
 	mu   sync.Mutex
@@ -13,8 +13,8 @@ type pagePool struct {
 	refs []int32 // per page
 }
 
-// CapacityError reports a cache with too few free pages. The sequences keep the tokens
-// that they had: free one, or fork less, and try again.
+// CapacityError reports a cache with too few free pages. No sequence has grown. A program
+// can free or truncate sequences and try again.
 type CapacityError struct {
 	Need int // pages that the call needs
 	Free int // pages that are free
@@ -66,7 +66,7 @@ func (p *pagePool) share(pages []int32) {
 	}
 }
 
-// isShared tells whether several sequences have a page.
+// isShared reports whether several sequences share a page.
 func (p *pagePool) isShared(page int32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

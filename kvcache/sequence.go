@@ -9,8 +9,8 @@ import (
 )
 
 // A Sequence is a text in a [Cache]: the tokens whose keys and values are kept.
-// Positions are those of the text, from 0 on, even if its beginning has been dropped. The
-// zero Sequence belongs to no cache, like one that has been freed.
+// Positions count all tokens of the text, from 0 on, even if the first ones have been
+// dropped. The zero Sequence belongs to no cache, like one that has been freed.
 type Sequence struct {
 	cache  *Cache
 	pages  []int32
@@ -32,22 +32,24 @@ func (c *Cache) NewSequence() *Sequence {
 	return &Sequence{cache: c}
 }
 
-// Len returns the number of tokens of the sequence, including dropped ones: the
-// position of the next token.
+// Len returns the number of tokens of the sequence, including those that have been
+// dropped at its start: the position of the next token.
 func (s *Sequence) Len() int { return s.length }
 
 // Start returns the position of the first token that has not been dropped.
 func (s *Sequence) Start() int { return s.start }
 
-// Pages returns the pages of the sequence, in order, as in a [kernel.PageTable]. The
-// slice is the sequence's own: do not change it, and do not use it after the sequence
-// has changed.
+// Pages returns the pages of the sequence in the order of its tokens, as in a
+// [kernel.PageTable]. The slice belongs to the sequence: do not change it, and do not use
+// it after the sequence has changed.
 func (s *Sequence) Pages() []int32 { return s.pages }
 
-// Fork returns a new sequence that begins with the first n tokens of s and shares their
-// pages. If the last one is partly filled, whichever of the two grows first copies it.
-// n is from Start to Len; with a window, no token that the next query sees may have been
-// dropped. Fork counts as reading s. Call it after all layers have stored the tokens.
+// Fork returns a new sequence that consists of the first n tokens of s and shares their
+// pages. If the last page is partly filled, whichever of the two grows first copies it. n
+// is from Start to Len. With a window, the tokens that the query at position n sees must
+// not have been dropped.
+//
+// Fork counts as reading s. Call it after all layers have stored the tokens.
 func (s *Sequence) Fork(n int) (*Sequence, error) {
 	if f := s.checkLength(n); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
@@ -61,7 +63,7 @@ func (s *Sequence) Fork(n int) (*Sequence, error) {
 }
 
 // Truncate drops the tokens from position n on, such as the rejected tokens of a draft.
-// n is as for Fork.
+// The limits of n are those of Fork.
 func (s *Sequence) Truncate(n int) error {
 	if f := s.checkLength(n); f != nil {
 		return (*kernel.ArgumentError)(f)
@@ -80,9 +82,9 @@ func (s *Sequence) cut(n int) {
 	s.mayShare.Store(true) // the last page may be one that was full when it was shared
 }
 
-// Drop drops the whole pages of tokens before position n, which is from Start to Len. It
-// is for programs that decide themselves what is no longer needed; a cache with a
-// window drops pages when a sequence grows.
+// Drop drops those pages whose tokens all lie before position n, which is from Start to
+// Len. It is for programs that decide themselves what is no longer needed. In a cache with
+// a window, pages are dropped when a sequence grows.
 func (s *Sequence) Drop(n int) error {
 	if f := s.check("sequence"); f != nil {
 		return (*kernel.ArgumentError)(f)

@@ -12,16 +12,18 @@ import (
 )
 
 // Store stores a layer's keys and values of the tokens that the last Extend made room
-// for: float32, k [B, Hkv, n, D] and v [B, Hkv, n, Dv]. n is the largest of the counts;
-// each sequence takes as many rows as it grew by. k and v may be ragged. They are
-// rounded to the cache's type as by numeric.ToF16 and numeric.ToBF16, or quantized as by
-// numeric.QuantizeInt8. The latter refuses NaN and infinity; then the tokens must be
-// stored again. For a layer whose values are a part of its keys, pass the zero Tensor as
-// v.
+// for: k [B, Hkv, n, D] and v [B, Hkv, n, Dv] in float32, where n is the largest of the
+// counts. Of each sequence as many rows are stored as it grew by. k and v may be ragged.
+// For a layer whose values are a part of its keys, pass the zero Tensor as v.
 //
-// Rotate keys before storing them, with rope.Rope.Apply by Positions.
+// The numbers are rounded to the cache's type as by [numeric.ToF16] and [numeric.ToBF16],
+// or quantized as by [numeric.QuantizeInt8]. NaN and infinity cannot be quantized: after
+// that error the tokens of the layer are undefined, until they are stored again.
 //
-// Errors are [*kernel.ArgumentError] or [*kernel.TierError].
+// Keys are stored as attention uses them. If the model rotates them, do so before, with
+// the positions that [Batch.Positions] returns.
+//
+// An error is a [*kernel.ArgumentError] or a [*kernel.TierError].
 func (b *Batch) Store(layer int, k, v kernel.Tensor) error {
 	return b.store(layer, (*view.Tensor)(&k), (*view.Tensor)(&v))
 }
@@ -63,7 +65,10 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 	if f := b.checkRows("k", k, keys); f != nil {
 		return f
 	}
-	if !v.IsSet() && values.Memory().Overlaps(keys.Memory()) {
+	switch {
+	case v.IsSet() && values.IsPartOf(keys):
+		return &check.Failure{Arg: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
+	case !v.IsSet() && values.Memory().Overlaps(keys.Memory()):
 		return nil
 	}
 	return b.checkRows("v", v, values)
@@ -89,7 +94,7 @@ func (b *Batch) checkRows(arg string, t, memory *view.Tensor) *check.Failure {
 }
 
 // Append is Extend and Store for a cache of one layer: all sequences grow by the length
-// of k and v. After an error they have the length that they had.
+// of k and v. After an error they have the length that they had before.
 func (b *Batch) Append(k, v kernel.Tensor) error {
 	if n := b.layers(); n != 1 {
 		return &kernel.ArgumentError{Arg: "the batch", Got: fmt.Sprintf("one of a cache of %d layers", n), Want: "one of a cache of one layer, or Extend and Store"}
@@ -154,8 +159,9 @@ func storeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Tenso
 }
 
 // copyPieces copies len(dst) floats in pieces of 512 bytes. For longer copies Go uses
-// string instructions on some processors, which start late and let nothing overtake
-// them: with these, a token's row takes 1.5 times as long to memory that is in no cache.
+// string instructions on some processors. They start slowly, and no other instruction
+// overtakes them: copying the row of a token to memory that is in no cache takes 1.5
+// times as long.
 func copyPieces(dst, src []float32) {
 	const piece = 128
 	for len(dst) > piece {

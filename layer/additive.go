@@ -5,39 +5,40 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// Additive is Bahdanau's similarity, V·tanh(Query(q) + Key(k)), with two projections to the
-// same hidden size (Bahdanau, Cho, Bengio: "Neural Machine Translation by Jointly Learning
-// to Align and Translate"). Queries and keys may differ in size. One set of weights serves
-// all heads.
+// Additive is V·tanh(Query(q) + Key(k)), a small network applied to query and key
+// (Bahdanau, Cho, Bengio: "Neural Machine Translation by Jointly Learning to Align and
+// Translate"). Query and Key project to the same number of hidden units. Queries and keys
+// may differ in size. All heads share the weights.
 //
-// A decoder asks the same keys at every step. They are projected once, by Key.Project, and
-// from then on attended to with an Additive whose Key is nil:
+// In a decoder every step attends to the same keys. Project them once, and use an
+// Additive without Key from then on:
 //
-//	err := a.Key.Project(projected, states, kernel.LinearOptions{})
+//	err := a.Key.Project(projected, states, linear.Options{})
 //	step := layer.Additive{Query: a.Query, V: a.V}
-//	err = step.Attend(out, query, projected, states, opts) // at every step
+//	err = step.Attend(out, query, projected, states, opts) // in every step
 type Additive struct {
-	Query, Key *linear.Linear // nil takes queries or keys as they are
-	V          []float32      // one number for each of the hidden size
+	Query, Key *linear.Linear // nil uses the queries or keys as they are
+	V          []float32      // one weight for each hidden unit
 }
 
-// Attend implements [Similarity]. Bits, time and memory are those of [kernel.Additive], and
-// of the projections: memory for all queries and, with Key, all keys, which is recycled.
+// Attend implements [Similarity]. It projects queries and keys and calls
+// [kernel.Additive]. The projections take memory that is recycled.
 func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+	args, names := [...]string{"q", "k"}, [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
-	var sizes [2]int
 	layers := [...]*linear.Linear{a.Query, a.Key}
+	var sizes [2]int
 	for i, l := range layers {
 		if l == nil {
 			continue
 		}
 		var err error
-		if sizes[i], err = projectedFloats("qk"[i:i+1], &tensors[i], l); err != nil {
+		if sizes[i], err = checkProjection(args[i], &tensors[i], names[i], l); err != nil {
 			return err
 		}
 	}
-	s := borrow(sizes[:]...)
-	defer s.giveBack()
+	s := getScratch(sizes[:]...)
+	defer s.release()
 	for i, l := range layers {
 		if l == nil {
 			continue
@@ -47,5 +48,6 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			return err
 		}
 	}
-	return kernel.Additive(out, tensors[0], tensors[1], v, a.V, opts)
+	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, opts)
+	return renameArgument(err, "weights", "Additive.V")
 }

@@ -1,23 +1,23 @@
 package layer
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
-// randomAdditive makes one with random weights.
+// randomAdditive returns an Additive with random weights for queries of q numbers and
+// keys of k numbers.
 func randomAdditive(t testing.TB, hidden, q, k int) Additive {
 	return Additive{newLinear(t, 1, hidden, q), newLinear(t, 2, hidden, k), normals(3, hidden)}
 }
 
-// "Dive into Deep Learning" (d2l.ai, section 11.3) tries its AdditiveAttention on
-// queries [2, 1, 20], equal keys [2, 10, 2] and values 0, 1, 2, ... [10, 4], with 8 hidden
-// units and lengths 2 and 6: equal keys have equal weights, so that the result is
-// the mean of the values that are valid.
+// Equal keys have equal weights, so the result is the mean of the valid values. The
+// sizes are those of "Dive into Deep Learning" (d2l.ai, section 11.3): queries [2, 1, 20],
+// equal keys [2, 10, 2], values 0, 1, 2, ... [10, 4], 8 hidden units, key lengths 2 and 6.
 func TestAdditiveEqualKeys(t *testing.T) {
 	a := randomAdditive(t, 8, 20, 2)
 	data := make([]float32, 2*10*4)
@@ -33,16 +33,16 @@ func TestAdditiveEqualKeys(t *testing.T) {
 	near(t, "out", all(&out), 2e-6, 2, 3, 4, 5, 10, 11, 12, 13)
 	near(t, "weights", all(&weights), 1e-7, .5, .5, 0, 0, 0, 0, 0, 0, 0, 0, 1./6, 1./6, 1./6, 1./6, 1./6, 1./6, 0, 0, 0, 0)
 
-	// What lies past a length changes nothing.
+	// Keys and values beyond the length do not change a bit.
 	again := newTensor(2, 1, 1, 4)
 	row(&k, 0, 0, 2)[1], row(&v, 0, 0, 9)[0] = float32(math.NaN()), float32(math.Inf(1))
 	row(&k, 1, 0, 6)[0], row(&v, 1, 0, 6)[3] = 1e30, -7
 	must(t, a.Attend(again, q, k, v, opts))
-	equal(t, "with other padding", &again, &out)
+	equal(t, "with other numbers beyond the lengths", &again, &out)
 }
 
-// The smallest example with four different sizes: queries of 4, keys of 3, values of 2 and
-// 5 hidden units give [1, 2, 2] for two queries.
+// Queries, keys, values and hidden units may all differ in size: two queries of 4
+// numbers, keys of 3, values of 2 and 5 hidden units give an output [2, 2].
 func TestAdditiveSizes(t *testing.T) {
 	a := randomAdditive(t, 5, 4, 3)
 	out := newTensor(1, 1, 2, 2)
@@ -52,7 +52,8 @@ func TestAdditiveSizes(t *testing.T) {
 	}
 }
 
-// By its definition in float64, and with keys that are projected once: the same bits.
+// Scores are those of the definition in float64. Keys that are projected before the call
+// give the same bits as those that Attend projects.
 func TestAdditiveByDefinition(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dk, dv, hidden = 2, 4, 2, 3, 40, 6, 5, 7, 12
 	a := randomAdditive(t, hidden, d, dk)
@@ -90,9 +91,9 @@ func TestAdditiveByDefinition(t *testing.T) {
 
 	out := newTensor(b, h, lq, dv)
 	step := Additive{Query: a.Query, V: a.V}
-	if n := testing.AllocsPerRun(20, func() { must(t, step.Attend(out, q, pk, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }); n != 0 {
-		t.Errorf("a step allocates %v times", n)
-	}
+	testutil.CheckNoMallocs(t, "a step of a decoder", 20, func() {
+		must(t, step.Attend(out, q, pk, v, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+	})
 }
 
 func TestAdditiveErrors(t *testing.T) {
@@ -103,31 +104,5 @@ func TestAdditiveErrors(t *testing.T) {
 	refused(t, a.Attend(out, q, k, q, kernel.Options{}), "v", &out)
 	refused(t, a.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
 	refused(t, Additive{a.Query, nil, a.V}.Attend(out, q, k, v, kernel.Options{}), "k", &out)
-	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, kernel.Options{}), "weights", &out)
-}
-
-// A decoder looks at the same three states at every step: their keys are projected once.
-func ExampleAdditive() {
-	identity := []float32{1, 0, 0, 1}
-	w, err := linear.New(linear.DenseMatrix(identity, 2, 2), nil)
-	fmt.Println(err)
-	a := Additive{Query: w, Key: w, V: []float32{10, 10}}
-
-	states := kernel.BLHD([]float32{1, 0, 0, 1, -1, -1}, 1, 3, 1, 2)
-	keys := kernel.BLHD(make([]float32, 6), 1, 3, 1, 2)
-	fmt.Println(a.Key.Project(keys, states, linear.Options{}))
-
-	step := Additive{Query: a.Query, V: a.V}
-	for _, query := range [][]float32{{0, 0}, {5, 0}} {
-		context, weights := make([]float32, 2), make([]float32, 3)
-		err := step.Attend(kernel.BLHD(context, 1, 1, 1, 2), kernel.BLHD(query, 1, 1, 1, 2), keys, states,
-			kernel.Options{Weights: kernel.BHLD(weights, 1, 1, 1, 3)})
-		fmt.Printf("%.2f %.2f %v\n", weights, context, err)
-	}
-
-	// Output:
-	// <nil>
-	// <nil>
-	// [0.50 0.50 0.00] [0.50 0.50] <nil>
-	// [0.00 1.00 0.00] [0.00 1.00] <nil>
+	refused(t, Additive{a.Query, a.Key, a.V[1:]}.Attend(out, q, k, v, kernel.Options{}), "Additive.V", &out)
 }

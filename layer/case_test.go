@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// normals returns n numbers of a normal distribution of variance 1.
+// normals returns n numbers of the standard normal distribution.
 func normals(seed uint64, n int) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := make([]float32, n)
@@ -19,17 +19,17 @@ func normals(seed uint64, n int) []float32 {
 	return s
 }
 
-// normalTensor is a tensor [B, H, L, D] of them.
+// normalTensor returns a tensor [B, H, L, D] of normals.
 func normalTensor(seed uint64, b, h, l, d int) kernel.Tensor {
 	return kernel.BHLD(normals(seed, b*h*l*d), b, h, l, d)
 }
 
-// newTensor is a tensor [B, H, L, D] of zeros.
+// newTensor returns a tensor [B, H, L, D] of zeros.
 func newTensor(b, h, l, d int) kernel.Tensor {
 	return kernel.BHLD(make([]float32, b*h*l*d), b, h, l, d)
 }
 
-// rows makes a tensor [1, 1, L, D] of rows.
+// rows returns a tensor [1, 1, L, D] with these rows.
 func rows(x ...[]float32) kernel.Tensor {
 	t := newTensor(1, 1, len(x), len(x[0]))
 	for i, from := range x {
@@ -38,7 +38,7 @@ func rows(x ...[]float32) kernel.Tensor {
 	return t
 }
 
-// columns makes one of columns.
+// columns returns a tensor [1, 1, L, D] with these columns.
 func columns(x ...[]float32) kernel.Tensor {
 	t := newTensor(1, 1, len(x[0]), len(x))
 	for j, column := range x {
@@ -49,14 +49,14 @@ func columns(x ...[]float32) kernel.Tensor {
 	return t
 }
 
-// all returns the elements of a tensor, row after row.
+// all returns the elements of a tensor, row by row.
 func all(t *kernel.Tensor) []float32 {
 	var s []float32
 	eachRow(t.Shape(), func(b, h, l int) { s = append(s, row(t, b, h, l)...) })
 	return s
 }
 
-// near fails if a number of got is not within tol of its own in want.
+// near fails if an element of got differs from that of want by more than tol.
 func near(t *testing.T, what string, got []float32, tol float64, want ...float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -69,7 +69,7 @@ func near(t *testing.T, what string, got []float32, tol float64, want ...float64
 	}
 }
 
-// equal fails if two tensors differ in a bit.
+// equal fails if the shapes or the bits of two tensors differ.
 func equal(t *testing.T, what string, got, want *kernel.Tensor) {
 	t.Helper()
 	if got.Shape() != want.Shape() {
@@ -85,7 +85,7 @@ func equal(t *testing.T, what string, got, want *kernel.Tensor) {
 	})
 }
 
-// distance returns the largest difference of two tensors' elements.
+// distance returns the largest difference between the elements of two tensors.
 func distance(x, y *kernel.Tensor) float64 {
 	most := 0.0
 	eachRow(y.Shape(), func(b, h, l int) {
@@ -99,7 +99,7 @@ func distance(x, y *kernel.Tensor) float64 {
 	return most
 }
 
-// must fails on an error.
+// must fails if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -107,8 +107,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// refused fails unless err is an ArgumentError about arg, and out is as full of
-// canaries as newCanaries made it.
+// refused fails unless err is an ArgumentError about arg and out, if not nil, still holds
+// the canaries of newCanaries.
 func refused(t *testing.T, err error, arg string, out *kernel.Tensor) {
 	t.Helper()
 	var bad *kernel.ArgumentError
@@ -120,14 +120,23 @@ func refused(t *testing.T, err error, arg string, out *kernel.Tensor) {
 	}
 	for _, x := range all(out) {
 		if x != canary {
-			t.Fatalf("the call with a bad %s wrote to its output", arg)
+			t.Fatalf("a call that returned an error about %s wrote to its output", arg)
 		}
 	}
 }
 
+// wantText fails unless err has this text.
+func wantText(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || err.Error() != text {
+		t.Errorf("got the error %v, want %s", err, text)
+	}
+}
+
+// canary is a number that no result has.
 const canary = -12345
 
-// newCanaries is a tensor of numbers that no result has.
+// newCanaries returns a tensor of canaries.
 func newCanaries(b, h, l, d int) kernel.Tensor {
 	t := newTensor(b, h, l, d)
 	eachRow(t.Shape(), func(b, h, l int) {
@@ -139,7 +148,7 @@ func newCanaries(b, h, l, d int) kernel.Tensor {
 	return t
 }
 
-// eachTier runs f on every tier that this CPU can run.
+// eachTier runs f as a subtest for every tier that runs on this CPU.
 func eachTier(t *testing.T, f func(t *testing.T, tier string)) {
 	for _, tier := range kernel.Tiers() {
 		if tier.Runs {

@@ -1,34 +1,51 @@
-// Package layer is what people look for who know attention from papers, books and
-// courses: the steps by name, similarities, masks that hide with 1, additive attention
-// and the multi-head module. All of it runs on package kernel, with its speed, its
-// numeric contract and its options.
+// Package layer computes attention in the terms of papers and courses: step by step,
+// with a choice of similarities, with masks in which 1 hides, and as the multi-head
+// module with its projections. It is built on package kernel, and has its speed and its
+// options.
 //
-// # Four steps
+// # Attention in four steps
 //
-// Attention is a lookup by likeness. A query asks, keys are compared with it, and the
-// values of the keys that match best make most of the answer:
+// Attention is a lookup in which every entry counts as much as it matches. Every token
+// has a query, a key and a value. A query is compared with all keys, and the result is
+// the mean of all values, weighted by how well their keys match:
 //
-//  1. every token gives a query, a key and a value ([linear.Linear])
-//  2. [Scores]: how well does each key match the query?
-//  3. [Softmax]: the scores become weights that sum up to 1, by a softmax
-//  4. [WeightedSum]: the answer is the sum of the values, each times its weight
+//	out = softmax(similarity(q, k))·v
 //
-// These functions are for reading, and for looking at what is in between. A program
-// calls a [Similarity], which does the last three at once and never holds the scores of
-// more than some keys.
+// These are the steps:
+//
+//  1. [linear.Linear.Project] computes the query, the key and the value of every token.
+//  2. [Scores] compares every query with every key.
+//  3. [Softmax] turns the scores of each query into weights that sum to 1.
+//  4. [WeightedSum] adds up the values, each times its weight.
+//
+// The functions for steps 2 to 4 are for learning, and for looking at the scores and the
+// weights. Programs call the method Attend of a [Similarity], which does steps 2 to 4 at
+// once, or that of a [MultiHead], which does all four. They are many times faster and
+// never hold all scores in memory.
+//
+// # Overview
+//
+//   - Similarities: [Dot], [ScaledDot], [General], [Additive] and [Cosine], and [Func]
+//     for one of your own.
+//   - Masks for kernel.Options.Mask: [LookAhead], [Padding], [PaddingTokens] and [Hide].
+//     [kernel.Mask.And] joins two of them.
+//   - The module: [MultiHead]. [FromTorch] makes one from PyTorch's weights.
 //
 // # Tensors
 //
-// Everything is a [kernel.Tensor], a view [B, H, L, D] of float32 that stays the
-// caller's: batch rows, heads, tokens, numbers of a token in a head.
+// A [kernel.Tensor] is a view of a slice of yours. Its shape is [B, H, L, D]: batch rows,
+// heads, tokens, and the numbers of a token in a head. These are views of other layouts:
 //
-//	4D  [B, H, L, D]    kernel.BHLD(data, b, h, l, d)
-//	3D  [B, L, H·D]     kernel.BLHD(data, b, l, h, d): the heads of a token side by side
-//	3D  [B, L, W]       kernel.BLHD(data, b, l, 1, w): no heads, as before a projection
-//	2D  [L, W]          with a batch of 1
+//	[B, H, L, D]  kernel.BHLD(data, b, h, l, d)
+//	[B, L, H·D]   kernel.BLHD(data, b, l, h, d)  the heads of a token side by side
+//	[B, L, W]     kernel.BLHD(data, b, l, 1, w)  tokens without heads, W numbers each
+//	[L, W]        kernel.BHLD(data, 1, 1, l, w)  one text without heads
 //
-// # Bits
+// In the shapes below, Lq is the number of queries, Lk the number of keys and of values,
+// Hkv the number of key heads and of value heads, and Dv the head size of the values.
 //
-// Like kernel, all of this gives the same bits on every CPU, tier and number of
-// threads.
+// # The same bits everywhere
+//
+// As in package kernel, results have the same bits on every CPU, with any tier and any
+// number of threads.
 package layer

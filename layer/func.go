@@ -2,14 +2,14 @@ package layer
 
 import "github.com/attn-go/attn/kernel"
 
-// Func makes a [Similarity] of a function of one query and one key, of the same
-// size, which it must not change or keep. It is called from several goroutines
-// at once, more than once for a pair, and for pairs that a mask hides. Queries and
-// keys are float32.
+// Func makes a [Similarity] of a function of one query and one key, both float32 and of
+// the same size. The function must neither change nor keep them. It is called from several
+// goroutines at once, more than once for some pairs, and for pairs that a mask hides, too.
+// If it panics, so does the call, as with kernel.Options.Score. The call is as fast as the
+// function.
 //
-// The engine does the rest as ever: written as the scaled dot product, a Func gives
-// the result of [ScaledDot] to within some 10^-6 of the largest value, which is what
-// another order of rounding makes of the scores. It is as fast as the function.
+// A Func that returns q·k/√D gives the result of [ScaledDot], except for rounding: they
+// differ by about 10^-6 of the largest value.
 type Func func(q, k []float32) float32
 
 // Attend implements [Similarity].
@@ -17,22 +17,23 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if f == nil {
 		return &kernel.ArgumentError{Arg: "Func", Got: "nil", Want: "a function"}
 	}
-	s := borrow()
-	defer s.giveBack()
-	c := &s.scorer
-	c.rescore, c.pair, c.factor = (*scorer).callPairs, f, log2Units(1)
+	s := getScratch()
+	defer s.release()
+	c := &s.custom
+	c.compute, c.pair, c.factor = (*customScore).callPair, f, log2Units(1)
 	if opts.Scale != 0 {
 		c.factor = log2Units(opts.Scale)
 	}
 	return c.attend(out, q, k, v, opts)
 }
 
-func (s *scorer) callPairs(t *kernel.ScoreTile) {
+// callPair calls the user's function for every pair of a tile.
+func (c *customScore) callPair(t *kernel.ScoreTile) {
 	for x := range t.Keys {
-		k := s.key(t, x)
+		k := c.key(t, x)
 		for r, to := range t.Rows {
-			q := row(&s.q, t.Batch, to.Head, to.Query)
-			t.Scores[x*t.Stride+r] = s.pair(q, k) * s.factor
+			q := row(&c.q, t.Batch, to.Head, to.Query)
+			t.Scores[x*t.Stride+r] = c.pair(q, k) * c.factor
 		}
 	}
 }

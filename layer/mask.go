@@ -1,29 +1,37 @@
 package layer
 
-import "github.com/attn-go/attn/kernel"
+import (
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
 
-// Tutorials write masks as tensors of numbers in which 1 hides: a mask of the
-// padding, one against looking ahead, and the larger of both. These are theirs, as
-// masks for kernel.Options; the larger of two is their intersection by And. They go
-// with 3D and 4D tensors alike.
-
-// A Number is what masks and tokens are made of.
+// A Number is the type of the elements of masks and of tokens. In a mask, 0 and false
+// leave a key visible. 1, any other number and true hide it.
 type Number interface {
 	~bool | ~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~int | ~uint | ~float32 | ~float64
 }
 
-// LookAhead hides the keys after a query's own position: a decoder's look-ahead
-// mask. It takes no memory.
+// LookAhead hides from every query the keys after its own position, as in a decoder. It
+// is kernel.Causal(0) and takes no memory.
 func LookAhead() kernel.Mask { return kernel.Causal(0) }
 
-// Padding hides the keys that are padding: padded is [B, Lk] and not 0 (or true)
-// where a key is. The padding may lie anywhere; where it is always at the end,
-// [kernel.KeyLengths] does the same and never reads it.
+// Padding hides the keys that are padding. padded is [B, Lk]: 1 where a key is padding,
+// 0 where it is not. With a batch of 1 it is [1, Lk], for all batch rows. There must be
+// exactly one element for each key, or the call that uses the mask returns an error.
+//
+// The padding may lie anywhere. Where it always lies at the end, [kernel.KeyLengths] is
+// faster, as it does not read the padding.
 func Padding[E Number](padded []E, batch int) kernel.Mask {
-	return Hide(padded, [4]int{batch, 1, 1, perRow(len(padded), batch)})
+	keys := len(padded)
+	if batch > 0 {
+		keys = (keys + batch - 1) / batch // rounded up: the call reports a remainder
+	}
+	return Hide(padded, [4]int{batch, 1, 1, keys})
 }
 
-// PaddingTokens is [Padding] of the tokens [B, Lk] of which one, often 0, is padding.
+// PaddingTokens is [Padding] for tokens [B, Lk]. It hides those that equal padding, which
+// is often 0.
 func PaddingTokens[E Number](tokens []E, batch int, padding E) kernel.Mask {
 	padded := make([]bool, len(tokens))
 	for i, t := range tokens {
@@ -32,25 +40,24 @@ func PaddingTokens[E Number](tokens []E, batch int, padding E) kernel.Mask {
 	return Padding(padded, batch)
 }
 
-// Hide hides keys from queries where mask, a contiguous tensor [B, H, Lq, Lk], is not
-// 0 (or true). Each of the first three dimensions may be 1, which stands for all: a
-// mask [Lq, Lk] has the shape [1, 1, Lq, Lk], a mask [B, Lq, Lk] of a 3D call the
-// shape [B, 1, Lq, Lk]. It copies the mask; [kernel.Hidden] and [kernel.Visible] take
-// bools as they are.
-func Hide[E Number](mask []E, shape [4]int) kernel.Mask {
+// Hide hides keys from queries. hidden is a contiguous tensor [B, H, Lq, Lk]: 1 where
+// the key is hidden from the query, 0 where it is not. Each of the first three dimensions
+// may be 1, which stands for all: [1, 1, Lq, Lk] is one mask for all batch rows and heads,
+// and [B, 1, Lq, Lk] is one for each batch row. It must have exactly as many elements as
+// the shape, and Lk must be the number of keys, or the call that uses the mask returns an
+// error.
+//
+// Hide copies the mask. [kernel.Hidden] and [kernel.Visible] use bools without a copy.
+func Hide[E Number](hidden []E, shape [4]int) kernel.Mask {
 	var visible E
-	hidden := make([]bool, len(mask))
-	for i, m := range mask {
-		hidden[i] = m != visible
+	bools := make([]bool, len(hidden))
+	for i, x := range hidden {
+		bools[i] = x != visible
 	}
-	return kernel.Hidden(hidden, shape)
-}
-
-// perRow returns how many of n elements each of the rows has, rounded up, so that
-// what does not divide is an error of the call.
-func perRow(n, rows int) int {
-	if rows < 1 {
-		return n
-	}
-	return (n + rows - 1) / rows
+	return kernel.Mask(mask.OfBools(mask.BoolView{
+		Data:   bools,
+		Grid:   view.Grid{Shape: shape, Stride: view.Contiguous(shape)},
+		Hidden: true,
+		Exact:  true,
+	}))
 }

@@ -1,53 +1,14 @@
 package layer
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 )
 
-// The first of these masks is that of TensorFlow's tutorial on the Transformer: tokens
-// of 0 are padding.
-func ExamplePaddingTokens() {
-	const batch, length = 3, 5
-	tokens := []int{
-		7, 6, 0, 0, 1,
-		1, 2, 3, 0, 0,
-		0, 0, 0, 4, 5,
-	}
-	// Queries of zeros like all keys that they see alike.
-	x := kernel.BLHD(make([]float32, batch*length), batch, length, 1, 1)
-	show := func(mask kernel.Mask, query int) {
-		weights := make([]float32, batch*length*length)
-		err := ScaledDot{}.Attend(kernel.BLHD(make([]float32, batch*length), batch, length, 1, 1), x, x, x,
-			kernel.Options{Mask: mask, Weights: kernel.BHLD(weights, batch, 1, length, length)})
-		if err != nil {
-			fmt.Println(err)
-		}
-		for b := range batch {
-			fmt.Printf("%.2f\n", weights[(b*length+query)*length:][:length])
-		}
-	}
-	padding := PaddingTokens(tokens, batch, 0)
-	fmt.Println("padding, query 3:")
-	show(padding, 3)
-	fmt.Println("padding and look-ahead, query 3:")
-	show(padding.And(LookAhead()), 3)
-
-	// Output:
-	// padding, query 3:
-	// [0.33 0.33 0.00 0.00 0.33]
-	// [0.33 0.33 0.33 0.00 0.00]
-	// [0.00 0.00 0.00 0.50 0.50]
-	// padding and look-ahead, query 3:
-	// [0.50 0.50 0.00 0.00 0.00]
-	// [0.33 0.33 0.33 0.00 0.00]
-	// [0.00 0.00 0.00 1.00 0.00]
-}
-
-// A mask is the same however it is written, and for 3D and 4D tensors.
+// The same mask gives the same bits whether it is made of bools or numbers, whether it
+// is one tensor or two masks joined by And, and in 3D and 4D layouts.
 func TestMasksAgree(t *testing.T) {
 	const b, h, l, d = 2, 3, 6, 4
 	flags := []float32{0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1}
@@ -71,9 +32,9 @@ func TestMasksAgree(t *testing.T) {
 	masks := map[string]kernel.Mask{
 		"look-ahead and padding":      LookAhead().And(Padding(flags, b)),
 		"bools":                       Padding(padded, b).And(LookAhead()),
-		"look-ahead of numbers":       Hide(lookAhead, [4]int{1, 1, l, l}).And(Padding(flags, b)),
-		"the larger of both":          Hide(both, [4]int{b, 1, l, l}),
-		"the larger of both, by head": Hide(slices.Concat(both[:l*l], both[:l*l], both[:l*l], both[l*l:], both[l*l:], both[l*l:]), [4]int{b, h, l, l}),
+		"look-ahead as numbers":       Hide(lookAhead, [4]int{1, 1, l, l}).And(Padding(flags, b)),
+		"maximum of both":             Hide(both, [4]int{b, 1, l, l}),
+		"maximum of both, every head": Hide(slices.Concat(both[:l*l], both[:l*l], both[:l*l], both[l*l:], both[l*l:], both[l*l:]), [4]int{b, h, l, l}),
 	}
 	data := normals(1, b*h*l*d)
 	for layout, view := range map[string]func(data []float32) kernel.Tensor{
@@ -85,7 +46,7 @@ func TestMasksAgree(t *testing.T) {
 		expected := view(make([]float32, len(data)))
 		must(t, ScaledDot{}.Attend(expected, x, x, x, kernel.Options{Mask: want}))
 		for name, mask := range masks {
-			if name == "the larger of both, by head" && x.Shape()[1] != h {
+			if name == "maximum of both, every head" && x.Shape()[1] != h {
 				continue
 			}
 			out := view(make([]float32, len(data)))
@@ -95,20 +56,59 @@ func TestMasksAgree(t *testing.T) {
 	}
 }
 
+// A mask must have one number for each key. One with fewer does not hide the other
+// keys, and one with more is not cut off: both are errors.
 func TestMaskErrors(t *testing.T) {
-	out, x := newCanaries(2, 1, 3, 1), newTensor(2, 1, 3, 1)
-	for _, mask := range []kernel.Mask{
-		Padding(make([]bool, 5), 2), // half of a row is missing
-		Padding(make([]bool, 6), 3),
-		Padding(make([]bool, 6), 0),
-		Padding(make([]bool, 8), 2),
-		Hide(make([]int, 8), [4]int{1, 1, 3, 3}),
-	} {
-		refused(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: mask}), "Options.Mask", &out)
+	const b, l = 2, 3
+	out, x := newCanaries(b, 1, l, 1), newTensor(b, 1, l, 1)
+	attend := func(out kernel.Tensor, m kernel.Mask) error {
+		return ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: m})
 	}
+	for _, c := range []struct {
+		mask kernel.Mask
+		text string
+	}{
+		{Padding(make([]bool, 4), 2), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 5), 2), "got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 7), 2), "got 7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 8), 2), "got 8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Padding([]bool{}, 2), "got 0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 2), 1), "got 2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 6), 1), "got 6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{Padding(make([]bool, 9), 3), "got [B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{Padding(make([]bool, 6), 0), "got [B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingTokens(make([]int, 4), 2, 0), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{Hide(make([]int, 8), [4]int{1, 1, l, l}), "got 8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{Hide(make([]int, 10), [4]int{1, 1, l, l}), "got 10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{Hide(make([]int, 6), [4]int{1, 1, l, 2}), "got 6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{Hide(make([]int, 9), [4]int{1, 1, l, 2}), "got the shape [1 1 3 2], want Lk = 3, the number of keys"},
+		{LookAhead().And(Padding(make([]bool, 4), 2)), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+	} {
+		err := attend(out, c.mask)
+		refused(t, err, "Options.Mask", &out)
+		wantText(t, err, "attn: Options.Mask: "+c.text)
+	}
+	for _, mask := range []kernel.Mask{
+		Padding(make([]bool, 6), 2), Padding(make([]bool, 3), 1),
+		Hide(make([]int, 9), [4]int{1, 1, l, l}), Hide(make([]int, 3), [4]int{1, 1, 1, l}),
+	} {
+		must(t, attend(newTensor(b, 1, l, 1), mask))
+	}
+
+	// Without batch rows, or without keys, the mask has no elements.
+	x = newTensor(0, 1, l, 1)
+	must(t, attend(newTensor(0, 1, l, 1), Padding([]bool{}, 0)))
+	none := kernel.BHLD([]float32{}, b, 1, 0, 1)
+	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, kernel.Options{Mask: Padding([]bool{}, b)}))
+
+	// In contrast, kernel.Hidden hides the keys that it does not reach.
+	x = rows([]float32{1}, []float32{2}, []float32{3})
+	y := newTensor(1, 1, l, 1)
+	must(t, attend(y, kernel.Hidden(make([]bool, 1), [4]int{1, 1, 1, 1})))
+	near(t, "out", all(&y), 0, 1, 1, 1)
 }
 
-// What comes after a token changes no bit of its row.
+// A change to a token changes no bit of the rows before it.
 func TestLookAhead(t *testing.T) {
 	const b, h, l, d = 1, 2, 20, 8
 	data := normals(1, b*h*l*d)

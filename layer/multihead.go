@@ -7,73 +7,92 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// MultiHead is the multi-head attention module (Vaswani et al.): queries, keys and
-// values are projected, every head attends with its part of them, and the heads'
-// outputs, side by side, are projected once more. With KVHeads below Heads it is
-// grouped-query attention.
+// MultiHead is multi-head attention with its projections (Vaswani et al.: "Attention Is
+// All You Need"):
 //
-//	Q  [H·D, width of query]      K  [Hkv·D, width of key]
-//	O  [width of out, H·Dv]       V  [Hkv·Dv, width of value]
+//	q = Q(query), cut into Heads heads
+//	k = K(key), cut into KVHeads heads
+//	v = V(value), cut into KVHeads heads
+//	out = O(the outputs of all heads, side by side)
 //
-// What head sizes D and Dv are follows from the layers: they need not be the width
-// divided by the heads. A nil layer leaves its tensor as it is.
+// With fewer KVHeads than Heads it is grouped-query attention: Heads/KVHeads query heads
+// share a key head and a value head.
 //
-// It is not changed by its use: any number of goroutines may attend with it at once.
-// [FromTorch] makes one of PyTorch's weights.
+// Queries and keys have the head size D, values have the head size Dv. Neither has to
+// be the width divided by the number of heads: the layers, [outputs, inputs], determine
+// both.
+//
+//	Q  [Heads·D, width of query]
+//	K  [KVHeads·D, width of key]
+//	V  [KVHeads·Dv, width of value]
+//	O  [width of out, Heads·Dv]
+//
+// A call does not change a MultiHead: any number of goroutines may use one at once.
+// [FromTorch] makes one from PyTorch's weights.
 type MultiHead struct {
-	Heads   int
-	KVHeads int // 0 is Heads; it divides Heads
+	Heads   int // number of query heads
+	KVHeads int // number of key and value heads, a divisor of Heads; 0 means Heads
 
+	// The projections. One that is nil leaves its tensor as it is.
 	Q, K, V, O *linear.Linear
 
-	// Similarity is how heads score; nil is ScaledDot.
+	// Similarity scores the keys in every head. nil means ScaledDot.
 	Similarity Similarity
 }
 
-// Attend lets the tokens of query look at those of key:
+// Attend lets the tokens of query attend to those of key and value. These are tokens
+// without heads, in float32:
 //
-//	query [B, 1, Lq, ...]   kernel.BLHD(data, b, lq, 1, width): float32, as all are
-//	key   [B, 1, Lk, ...]   of its own width
-//	value [B, 1, Lk, ...]   of its own width
-//	out   [B, 1, Lq, ...]   is overwritten; it shares no memory with the others
+//	query [B, 1, Lq, width of query]  kernel.BLHD(data, b, lq, 1, width)
+//	key   [B, 1, Lk, width of key]
+//	value [B, 1, Lk, width of value]
+//	out   [B, 1, Lq, width of out]    overwritten; it shares no memory with the others
 //
-// In self-attention query, key and value are one tensor, in cross-attention key and value.
-// All options are those of the attention in the middle: Options.Scale, if 0, is
-// 1/√D with D the head size, and the shape of Weights is [B, Heads, Lq, Lk].
+// In self-attention query, key and value are the same tensor. In cross-attention key and
+// value are the same, such as the output of an encoder.
 //
-// All of key and value is projected, also what a mask hides; but nothing that is hidden
-// matters. The projections take memory for B·(Lq+Lk) tokens, which is recycled: once warm the call
-// allocates nothing. Bad input gets an [*kernel.ArgumentError] or
-// [*kernel.TierError], and out stays untouched.
+// The options are those of the attention in each head: Options.Weights is [B, Heads, Lq,
+// Lk], and the default of Options.Scale is 1/√D.
+//
+// Tokens that the mask hides are projected too, but they do not change the result. The
+// projections take memory for B·(Lq+Lk) tokens. It is recycled: a warm call allocates
+// nothing.
+//
+// Bad input gets an [*kernel.ArgumentError] or [*kernel.TierError], and out stays
+// untouched.
 func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts kernel.Options) error {
 	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts}
 	if err := c.check(); err != nil {
 		return err
 	}
-	s := borrow(c.sizes[:]...)
-	defer s.giveBack()
+	s := getScratch(c.sizes[:]...)
+	defer s.release()
 	return c.run(s)
 }
 
-// A multiHeadCall is one call of Attend.
+// A multiHeadCall is one call of MultiHead.Attend.
 type multiHeadCall struct {
 	*MultiHead
 	out    kernel.Tensor
 	inputs [3]kernel.Tensor // query, key, value
 	opts   kernel.Options
-	sizes  [4]int // of the projections, and of the heads' outputs
 
+	// Set by check.
+	sizes   [4]int // floats of the projected inputs and of the heads' outputs
 	kvHeads int
 	dv      int // head size of the values
 }
 
-// inputNames are the arguments in the order of multiHeadCall.inputs.
-var inputNames = [...]string{"query", "key", "value"}
+// The arguments of Attend and their projections, in the order of multiHeadCall.inputs.
+var (
+	inputNames = [...]string{"query", "key", "value"}
+	layerNames = [...]string{"MultiHead.Q", "MultiHead.K", "MultiHead.V"}
+)
 
 // layers returns the projections of the inputs.
 func (m *MultiHead) layers() [3]*linear.Linear { return [...]*linear.Linear{m.Q, m.K, m.V} }
 
-// run does the call once all has been checked.
+// run does the call, which check has accepted.
 func (c *multiHeadCall) run(s *scratch) error {
 	var x [3]kernel.Tensor
 	heads := [...]int{c.Heads, c.kvHeads, c.kvHeads}
@@ -87,22 +106,28 @@ func (c *multiHeadCall) run(s *scratch) error {
 		}
 		x[i] = splitHeads(&x[i], heads[i])
 	}
-	merged := c.out
+	joined := c.out // the outputs of all heads, side by side
 	if c.O != nil {
 		shape := c.out.Shape()
-		merged = kernel.BLHD(s.take(c.sizes[3]), shape[0], shape[2], 1, c.Heads*c.dv)
+		joined = kernel.BLHD(s.takeFloats(c.sizes[3]), shape[0], shape[2], 1, c.Heads*c.dv)
 	}
 	similarity := c.Similarity
 	if similarity == nil {
 		similarity = ScaledDot{}
 	}
-	if err := similarity.Attend(splitHeads(&merged, c.Heads), x[0], x[1], x[2], c.opts); err != nil || c.O == nil {
+	if err := similarity.Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
+		for i, arg := range [...]string{"q", "k", "v"} {
+			err = renameArgument(err, arg, "the heads of "+inputNames[i])
+		}
 		return err
 	}
-	return c.O.Project(c.out, merged, linear.Options{Exec: c.opts.Exec})
+	if c.O == nil {
+		return nil
+	}
+	return c.O.Project(c.out, joined, linear.Options{Exec: c.opts.Exec})
 }
 
-// check reports the first thing that does not fit, and completes the call.
+// check reports the first thing that does not fit. It sets sizes, kvHeads and dv.
 func (c *multiHeadCall) check() error {
 	if err := c.checkHeads(); err != nil {
 		return err
@@ -113,20 +138,23 @@ func (c *multiHeadCall) check() error {
 			return err
 		}
 		if x.Shape()[1] != 1 {
-			return fault(inputNames[i], x, "tokens without heads, [B, 1, L, W]")
+			return tensorError(inputNames[i], x, "tokens without heads, [B, 1, L, width]")
 		}
 		if l == nil {
 			continue
 		}
 		var err error
-		if c.sizes[i], err = projectedFloats(inputNames[i], x, l); err != nil {
+		if c.sizes[i], err = checkProjection(inputNames[i], x, layerNames[i], l); err != nil {
 			return err
 		}
+	}
+	if err := c.checkHeadSizes(); err != nil {
+		return err
 	}
 	if err := c.checkShapes(); err != nil {
 		return err
 	}
-	return checkOutput(&c.out, &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	return checkOutput(&c.out, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
 // checkHeads reports numbers of heads that do not fit each other.
@@ -138,53 +166,67 @@ func (c *multiHeadCall) checkHeads() error {
 		c.kvHeads = c.Heads
 	}
 	if c.kvHeads < 0 || c.Heads%c.kvHeads != 0 {
-		return &kernel.ArgumentError{Arg: "MultiHead.KVHeads", Got: fmt.Sprint(c.KVHeads), Want: fmt.Sprintf("a divisor of the %d heads, or 0 for as many", c.Heads)}
+		return &kernel.ArgumentError{Arg: "MultiHead.KVHeads", Got: fmt.Sprint(c.KVHeads), Want: fmt.Sprintf("a divisor of Heads = %d, or 0 for as many", c.Heads)}
 	}
 	return nil
 }
 
-// widths returns the sizes of the inputs' tokens after their projections.
-func (c *multiHeadCall) widths() (w [3]int) {
-	for i, l := range c.layers() {
-		w[i] = c.inputs[i].Shape()[3]
-		if l != nil {
-			w[i], _ = l.Shape()
-		}
+// checkHeadSizes reports projected tokens that do not consist of heads of equal size.
+func (c *multiHeadCall) checkHeadSizes() error {
+	q, k, v := c.width(0), c.width(1), c.width(2)
+	if q%c.Heads != 0 {
+		return c.widthError(0, fmt.Sprintf("a multiple of %d, the number of heads", c.Heads))
 	}
-	return w
+	if d := q / c.Heads; k != c.kvHeads*d {
+		return c.widthError(1, fmt.Sprintf("%d, for %d key heads of %d, the head size of queries", c.kvHeads*d, c.kvHeads, d))
+	}
+	if v%c.kvHeads != 0 {
+		return c.widthError(2, fmt.Sprintf("a multiple of %d, the number of value heads", c.kvHeads))
+	}
+	c.dv = v / c.kvHeads
+	return nil
 }
 
-// checkShapes reports shapes and layers that do not fit each other.
-func (c *multiHeadCall) checkShapes() error {
-	w := c.widths()
-	d := w[0] / c.Heads
-	c.dv = w[2] / c.kvHeads
-	for i, want := range [...]int{d * c.Heads, d * c.kvHeads, c.dv * c.kvHeads} {
-		if w[i] != want || want == 0 {
-			return &kernel.ArgumentError{Arg: "MultiHead." + "QKV"[i:i+1], Got: fmt.Sprintf("%d outputs", w[i]),
-				Want: fmt.Sprintf("a head size times %d heads of queries and %d of keys and values, that of keys that of queries", c.Heads, c.kvHeads)}
-		}
+// width returns the width of the tokens of input i after the projection.
+func (c *multiHeadCall) width(i int) int {
+	if l := c.layers()[i]; l != nil {
+		outputs, _ := l.Shape()
+		return outputs
 	}
-	query, key, value, out := c.inputs[0].Shape(), c.inputs[1].Shape(), c.inputs[2].Shape(), c.out.Shape()
+	return c.inputs[i].Shape()[3]
+}
+
+// widthError reports the width of the projected input i. It names what sets that width:
+// the projection, or the input where there is none.
+func (c *multiHeadCall) widthError(i int, want string) error {
+	if c.layers()[i] == nil {
+		return &kernel.ArgumentError{Arg: inputNames[i], Got: fmt.Sprintf("width %d", c.width(i)), Want: want}
+	}
+	return &kernel.ArgumentError{Arg: layerNames[i], Got: fmt.Sprintf("%d outputs", c.width(i)), Want: want}
+}
+
+// checkShapes reports inputs, a projection O or an output that do not fit each other.
+func (c *multiHeadCall) checkShapes() error {
+	query, key, value := c.inputs[0].Shape(), c.inputs[1].Shape(), c.inputs[2].Shape()
 	if key[0] != query[0] {
-		return fault("key", &c.inputs[1], fmt.Sprintf("batch %d, that of query", query[0]))
+		return tensorError("key", &c.inputs[1], fmt.Sprintf("batch %d as query has it", query[0]))
 	}
 	if value[0] != key[0] || value[2] != key[2] {
-		return fault("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d, those of key", key[0], key[2]))
+		return tensorError("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d as key has them", key[0], key[2]))
 	}
 	width := c.Heads * c.dv
 	if c.O != nil {
 		outputs, inputs := c.O.Shape()
 		if inputs != width {
-			return &kernel.ArgumentError{Arg: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, the outputs of %d heads of %d", width, c.Heads, c.dv)}
+			return &kernel.ArgumentError{Arg: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, for %d heads of %d, the head size of values", width, c.Heads, c.dv)}
 		}
-		if c.sizes[3] = elements(query[0], query[2], width); c.sizes[3] > maxScratch {
-			return fault("query", &c.inputs[0], "fewer tokens")
+		if c.sizes[3] = product(query[0], query[2], width); c.sizes[3] > maxFloats {
+			return tensorError("query", &c.inputs[0], "fewer tokens: memory for the outputs of the heads")
 		}
 		width = outputs
 	}
-	if want := [4]int{query[0], 1, query[2], width}; out != want {
-		return fault("out", &c.out, fmt.Sprintf("shape %v", want))
+	if want := [4]int{query[0], 1, query[2], width}; c.out.Shape() != want {
+		return tensorError("out", &c.out, fmt.Sprintf("shape %v", want))
 	}
 	return nil
 }

@@ -1,120 +1,17 @@
 package layer
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
-// A torchArray is a tensor of testdata/mha.json.
-type torchArray struct {
-	Shape []int
-	Data  []float32
-}
-
-// tensor returns it as [B, H, L, D]; three dimensions are [B, L, D].
-func (a torchArray) tensor() kernel.Tensor {
-	if len(a.Shape) == 3 {
-		return kernel.BLHD(a.Data, a.Shape[0], a.Shape[1], 1, a.Shape[2])
-	}
-	return kernel.BHLD(a.Data, a.Shape[0], a.Shape[1], a.Shape[2], a.Shape[3])
-}
-
-// A torchCase is a call of PyTorch's nn.MultiheadAttention; see testdata/mha.py.
-type torchCase struct {
-	Name         string
-	Embed, Heads int
-	Padding      [][]int
-	LookAhead    bool `json:"look_ahead"`
-	State        map[string]torchArray
-	Query, Key   torchArray
-	Value        torchArray
-	Out, Weights torchArray
-}
-
-func torchCases(t *testing.T) (cases []torchCase) {
-	data, err := os.ReadFile("testdata/mha.json")
-	must(t, err)
-	must(t, json.Unmarshal(data, &cases))
-	return cases
-}
-
-func (c *torchCase) weights() TorchWeights {
-	get := func(name string) []float32 { return c.State[name].Data }
-	return TorchWeights{
-		InProjWeight: get("in_proj_weight"), InProjBias: get("in_proj_bias"),
-		QProjWeight: get("q_proj_weight"), KProjWeight: get("k_proj_weight"), VProjWeight: get("v_proj_weight"),
-		OutProjWeight: get("out_proj.weight"), OutProjBias: get("out_proj.bias"),
-	}
-}
-
-// What PyTorch computes in float64 from its own weights, packed and separate, with its
-// masks.
-func TestFromTorch(t *testing.T) {
-	for _, c := range torchCases(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			m, err := FromTorch(c.Embed, c.Heads, c.weights())
-			must(t, err)
-			var mask kernel.Mask
-			if c.Padding != nil {
-				mask = Padding(slices.Concat(c.Padding...), len(c.Padding))
-			}
-			if c.LookAhead {
-				mask = mask.And(LookAhead())
-			}
-			eachTier(t, func(t *testing.T, tier string) {
-				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
-				s := wantWeights.Shape()
-				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])
-				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: mask, Weights: weights}))
-				if d := distance(&out, &want); d > 1e-6 {
-					t.Errorf("out differs by %v", d)
-				}
-				if d := distance(&weights, &wantWeights); d > 3e-7 {
-					t.Errorf("weights differ by %v", d)
-				}
-			})
-		})
-	}
-}
-
-func TestFromTorchErrors(t *testing.T) {
-	good := func() TorchWeights {
-		return TorchWeights{InProjWeight: make([]float32, 48), InProjBias: make([]float32, 12), OutProjWeight: make([]float32, 16), OutProjBias: make([]float32, 4)}
-	}
-	_, err := FromTorch(4, 2, good())
-	must(t, err)
-	for arg, spoil := range map[string]func(w *TorchWeights){
-		"InProjWeight": func(w *TorchWeights) { w.InProjWeight = w.InProjWeight[1:] },
-		"InProjBias":   func(w *TorchWeights) { w.InProjBias = w.InProjBias[1:] },
-		"QProjWeight":  func(w *TorchWeights) { w.InProjWeight = nil },
-		"KProjWeight":  func(w *TorchWeights) { w.KProjWeight = make([]float32, 16) },
-		"VProjWeight": func(w *TorchWeights) {
-			w.InProjWeight, w.QProjWeight, w.KProjWeight, w.VProjWeight = nil, w.OutProjWeight, w.OutProjWeight, make([]float32, 7)
-		},
-		"OutProjWeight": func(w *TorchWeights) { w.OutProjWeight = w.InProjWeight },
-		"OutProjBias":   func(w *TorchWeights) { w.OutProjBias = w.InProjBias },
-	} {
-		w := good()
-		spoil(&w)
-		_, err := FromTorch(4, 2, w)
-		refused(t, err, "TorchWeights."+arg, nil)
-	}
-	for _, heads := range []int{-1, 0, 3} {
-		_, err := FromTorch(4, heads, good())
-		refused(t, err, "heads", nil)
-	}
-	_, err = FromTorch(0, 1, good())
-	refused(t, err, "heads", nil)
-}
-
-// linear makes a layer of random weights, with a bias.
+// newLinear returns a linear layer with random weights and a bias.
 func newLinear(t testing.TB, seed uint64, outputs, inputs int) *linear.Linear {
 	w := normals(seed, outputs*inputs)
 	for i := range w {
@@ -125,7 +22,7 @@ func newLinear(t testing.TB, seed uint64, outputs, inputs int) *linear.Linear {
 	return l
 }
 
-// identity is a layer that changes nothing.
+// identity returns a linear layer for n numbers that changes nothing.
 func identity(t *testing.T, n int) *linear.Linear {
 	w := make([]float32, n*n)
 	for i := range n {
@@ -136,8 +33,8 @@ func identity(t *testing.T, n int) *linear.Linear {
 	return l
 }
 
-// With one head and projections that change nothing, or none, the module is
-// kernel.Attention, to the bit.
+// With one head, and with projections that are nil or change nothing, the result has
+// the bits of kernel.Attention.
 func TestMultiHeadIdentity(t *testing.T) {
 	const b, lq, lk, d = 2, 7, 300, 24
 	q, k, v := normalTensor(1, b, 1, lq, d), normalTensor(2, b, 1, lk, d), normalTensor(3, b, 1, lk, d)
@@ -155,9 +52,9 @@ func TestMultiHeadIdentity(t *testing.T) {
 	}
 }
 
-// The module is what it says: projections, attention of the heads, projection. With head
-// sizes and widths of all kinds, GQA, and another similarity, on all tiers.
-func TestMultiHeadByParts(t *testing.T) {
+// The result has the bits of the definition: projections, attention of the heads,
+// projection. All widths and head sizes differ, heads share keys, and every tier runs.
+func TestMultiHeadByDefinition(t *testing.T) {
 	const b, lq, lk, heads, kvHeads, d, dv = 2, 5, 270, 6, 2, 7, 9
 	const widthQ, widthK, widthV, widthO = 10, 13, 15, 25
 	m := &MultiHead{Heads: heads, KVHeads: kvHeads,
@@ -195,9 +92,9 @@ func TestMultiHeadByParts(t *testing.T) {
 	}
 }
 
-// Self-attention, a token at a time or all at once, alone or in a batch: a row's bits
-// are the same.
-func TestMultiHeadInvariance(t *testing.T) {
+// In self-attention a token's row has the same bits whether all tokens are computed at
+// once, in a batch, or one at a time.
+func TestMultiHeadTokenByToken(t *testing.T) {
 	const b, l, width = 3, 12, 16
 	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	data := normals(5, b*l*width)
@@ -210,13 +107,13 @@ func TestMultiHeadInvariance(t *testing.T) {
 			out := newTensor(1, 1, 1, width)
 			must(t, m.Attend(out, query, past, past, kernel.Options{Exec: kernel.Exec{Threads: 2}}))
 			if got := row(&out, 0, 0, 0); !slices.Equal(got, row(&want, r, 0, i)) {
-				t.Fatalf("token %d of r %d by itself is %v, want %v", i, r, got, row(&want, r, 0, i))
+				t.Fatalf("token %d of batch row %d by itself is %v, want %v", i, r, got, row(&want, r, 0, i))
 			}
 		}
 	}
 }
 
-// What a mask hides does not matter, although it is projected.
+// Hidden keys and values are projected, but they do not change a bit of the result.
 func TestMultiHeadHidden(t *testing.T) {
 	const b, l, width = 2, 6, 8
 	m := &MultiHead{Heads: 2, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
@@ -250,6 +147,7 @@ func TestMultiHeadErrors(t *testing.T) {
 		{"MultiHead.KVHeads", func(m *MultiHead) { m.KVHeads = -1 }},
 		{"MultiHead.Q", func(m *MultiHead) { m.Q = l(13, 5) }},
 		{"MultiHead.Q", func(m *MultiHead) { m.Q = l(3, 5) }},
+		{"MultiHead.Q", func(m *MultiHead) { m.Q = l(0, 5) }},
 		{"MultiHead.K", func(m *MultiHead) { m.K = l(8, 6) }},
 		{"MultiHead.V", func(m *MultiHead) { m.V = l(7, 7) }},
 		{"MultiHead.O", func(m *MultiHead) { m.O = l(9, 12) }},
@@ -260,6 +158,25 @@ func TestMultiHeadErrors(t *testing.T) {
 		m := good()
 		c.spoil(m)
 		refused(t, m.Attend(out, query, key, value, kernel.Options{}), c.arg, &out)
+	}
+	for _, c := range []struct {
+		m    MultiHead
+		text string
+	}{
+		{MultiHead{Heads: 0}, "MultiHead.Heads: got 0, want at least 1"},
+		{MultiHead{Heads: 4, KVHeads: 3}, "MultiHead.KVHeads: got 3, want a divisor of Heads = 4, or 0 for as many"},
+		{MultiHead{Heads: 3}, "query: got width 100, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(10, 100)}, "MultiHead.Q: got 10 outputs, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(12, 100)}, "key: got width 6, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 3, Q: l(12, 100), K: l(9, 6)}, "MultiHead.K: got 9 outputs, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 6, KVHeads: 3, Q: l(12, 100)}, "value: got width 7, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(8, 7)}, "MultiHead.V: got 8 outputs, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), O: l(5, 6)}, "MultiHead.O: got 6 inputs, want 9, for 3 heads of 3, the head size of values"},
+		{MultiHead{Heads: 3, Q: l(6, 99)}, "query: got [B H L D] = [2 1 3 100] with strides [300 300 100] in 600 elements, want D = 99, the number of inputs of MultiHead.Q"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), Similarity: General{l(2, 3)}}, "the heads of query: got [B H L D] = [2 3 3 2] with strides [18 2 6] in 36 elements, want D = 3, the number of inputs of General.Query"},
+	} {
+		out := newTensor(2, 1, 3, 9)
+		wantText(t, c.m.Attend(out, newTensor(2, 1, 3, 100), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7), kernel.Options{}), "attn: "+c.text)
 	}
 	half := kernel.BHLD(make([]kernel.F16, 30), 2, 1, 3, 5)
 	memory := make([]float32, 2*3*9)
@@ -286,14 +203,19 @@ func TestMultiHeadErrors(t *testing.T) {
 	}
 }
 
-// A warm call allocates nothing, and calls do not disturb each other.
-func TestMultiHeadWorkspace(t *testing.T) {
+func TestMultiHeadNoAllocations(t *testing.T) {
 	const l, width = 20, 32
 	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	x, out := normalTensor(5, 1, 1, l, width), newTensor(1, 1, l, width)
-	if n := testing.AllocsPerRun(20, func() { must(t, m.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }); n != 0 {
-		t.Errorf("a call allocates %v times", n)
-	}
+	testutil.CheckNoMallocs(t, "a call", 20, func() {
+		must(t, m.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+	})
+}
+
+// Concurrent calls of one module do not change each other's results.
+func TestMultiHeadConcurrent(t *testing.T) {
+	const l, width = 20, 32
+	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	var calls sync.WaitGroup
 	for i := range 8 {
 		query, key := normalTensor(6, 1, 1, i+1, width), normalTensor(7, 1, 1, l-i, width)
@@ -303,7 +225,7 @@ func TestMultiHeadWorkspace(t *testing.T) {
 			for range 20 {
 				got := newTensor(1, 1, i+1, width)
 				if err := m.Attend(got, query, key, key, kernel.Options{}); err != nil || distance(&got, &want) != 0 {
-					t.Errorf("call %d beside others: %v, differs by %v", i, err, distance(&got, &want))
+					t.Errorf("concurrent call %d: error %v, differs by %v", i, err, distance(&got, &want))
 				}
 			}
 		})

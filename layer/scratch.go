@@ -2,30 +2,31 @@ package layer
 
 import (
 	"math"
-	"sync"
+
+	"github.com/attn-go/attn/internal/parallel"
 )
 
-// A scratch is the memory that a call works with beside its arguments. It grows to
-// what the largest call needed and is recycled, so that a warm program allocates
-// nothing.
+// A scratch is the memory that a call needs beside its arguments. It grows to what the
+// largest call needed and is recycled, so that a warm program allocates nothing.
 type scratch struct {
-	floats []float32
-	used   int
-	wide   []float64
-	scorer scorer
+	floats  []float32
+	used    int // number of floats that the call has taken
+	doubles []float64
+	custom  customScore
 }
 
-// free holds the scratches of past calls; unlike a sync.Pool it is not emptied by the
-// garbage collector.
-var free struct {
-	sync.Mutex
-	list []*scratch
+var scratches = parallel.FreeList[scratch]{New: newScratch}
+
+func newScratch() *scratch {
+	s := new(scratch)
+	s.custom.modifyFunc = s.custom.modify
+	return s
 }
 
-// borrow returns a scratch with room for floats that are taken in parts of these
-// sizes.
-func borrow(sizes ...int) *scratch {
-	s := unused()
+// getScratch returns a scratch from which the call may take as many slices of float32,
+// of these sizes. It must be released.
+func getScratch(sizes ...int) *scratch {
+	s := scratches.Get()
 	s.used = 0
 	n := 0
 	for _, size := range sizes {
@@ -37,63 +38,43 @@ func borrow(sizes ...int) *scratch {
 	return s
 }
 
-func unused() *scratch {
-	free.Lock()
-	defer free.Unlock()
-	last := len(free.list) - 1
-	if last < 0 {
-		return newScratch()
-	}
-	s := free.list[last]
-	free.list = free.list[:last]
-	return s
+// release ends the call that s was made for.
+func (s *scratch) release() {
+	s.custom.reset()
+	scratches.Put(s)
 }
 
-func newScratch() *scratch {
-	s := new(scratch)
-	s.scorer.hook = s.scorer.score
-	return s
-}
-
-// giveBack ends the call that s was borrowed for.
-func (s *scratch) giveBack() {
-	s.scorer.forget()
-	free.Lock()
-	defer free.Unlock()
-	free.list = append(free.list, s)
-}
-
-// line is the floats of a cache line: what take returns begins with one if floats does.
-const line = 16
-
-// take returns n of the floats. Their sum, each rounded up to whole lines, is what was
-// borrowed.
-func (s *scratch) take(n int) []float32 {
+// takeFloats returns the next n floats. They begin where a cache line begins, if
+// s.floats does.
+func (s *scratch) takeFloats(n int) []float32 {
 	at := s.used
 	s.used += wholeLines(n)
 	return s.floats[at : at+n : at+n]
 }
 
-func wholeLines(n int) int { return (n + line - 1) &^ (line - 1) }
-
-// doubles returns n float64.
-func (s *scratch) doubles(n int) []float64 {
-	if len(s.wide) < n {
-		s.wide = make([]float64, n)
+// takeDoubles returns n float64. It may be called once per call.
+func (s *scratch) takeDoubles(n int) []float64 {
+	if len(s.doubles) < n {
+		s.doubles = make([]float64, n)
 	}
-	return s.wide[:n]
+	return s.doubles[:n]
 }
 
-// maxScratch bounds the floats of a part of a scratch, so that the bytes of some parts
-// are an int.
-const maxScratch = math.MaxInt / 64
+// wholeLines rounds a number of float32 up to whole cache lines.
+func wholeLines(n int) int {
+	const line = 64 / 4
+	return (n + line - 1) &^ (line - 1)
+}
 
-// elements returns the product of sizes that are not negative, or maxScratch+1 if it
-// is more than maxScratch.
-func elements(sizes ...int) int {
-	product := 1.0
+// maxFloats bounds a slice of a scratch, so that the bytes of several slices are an int.
+const maxFloats = math.MaxInt / 64
+
+// product returns the product of sizes that are not negative, or maxFloats+1 if it is
+// more than maxFloats.
+func product(sizes ...int) int {
+	p := 1.0
 	for _, n := range sizes {
-		product *= float64(n)
+		p *= float64(n)
 	}
-	return int(min(product, maxScratch+1))
+	return int(min(p, maxFloats+1))
 }

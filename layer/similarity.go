@@ -2,21 +2,24 @@ package layer
 
 import "github.com/attn-go/attn/kernel"
 
-// A Similarity says how well a key matches a query. Everything else of attention is
-// the same for all of them: masks, the softmax, the weighted sum of the values.
+// A Similarity scores how well a key matches a query. It is the part of attention in
+// which papers differ. Masks, softmax and weighted sum are the same for all:
 //
-// [Dot], [ScaledDot], [General], [Additive] and [Cosine] are what papers use; [Func]
-// makes one of any function.
+//   - [Dot]: q·k
+//   - [ScaledDot]: q·k/√D
+//   - [General]: q·W·k, with a learned matrix W
+//   - [Additive]: V·tanh(Query(q) + Key(k)), a small network
+//   - [Cosine]: q·k/(|q|·|k|)
+//   - [Func]: any function of a query and a key
 type Similarity interface {
-	// Attend is [kernel.Attention] with this similarity as the score: out =
-	// softmax(similarity(q, k), masked)·v. All options mean what they mean
-	// there, Weights, Scores and LSE too. Options.Scale multiplies the similarity; 0
-	// is 1, but for ScaledDot.
+	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and
+	// errors are those of [kernel.Attention]. Options.Scale multiplies the similarity.
+	// Its default is 1, but for ScaledDot it is 1/√D.
 	Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error
 }
 
-// Dot is the product of query and key, q·k (Luong, Pham, Manning: "Effective
-// Approaches to Attention-based Neural Machine Translation").
+// Dot is the dot product q·k (Luong, Pham, Manning: "Effective Approaches to
+// Attention-based Neural Machine Translation").
 type Dot struct{}
 
 // Attend implements [Similarity].
@@ -27,8 +30,11 @@ func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	return kernel.Attention(out, q, k, v, opts)
 }
 
-// ScaledDot is q·k/√D (Vaswani et al.: "Attention Is All You Need"), or
-// q·k·Options.Scale: kernel.Attention itself.
+// ScaledDot is the scaled dot product q·k/√D, or q·k·Options.Scale (Vaswani et al.:
+// "Attention Is All You Need"). Its Attend is [kernel.Attention].
+//
+// If the numbers of q and k are independent, with mean 0 and variance 1, then q·k has
+// variance D and q·k/√D has variance 1. So the softmax does not saturate for large D.
 type ScaledDot struct{}
 
 // Attend implements [Similarity].

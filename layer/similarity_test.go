@@ -4,18 +4,19 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
-// similarities are all that need no weights.
+// similarities are those without learned weights.
 var similarities = map[string]Similarity{
-	"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "function": Func(distanceOf),
+	"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "Func": Func(distanceOf),
 }
 
-// TensorFlow's tutorial on the Transformer shows with these keys and values that a query
-// like the second key gives its value, one like two equal keys the mean of theirs, and
-// one like the first two theirs.
-func TestScaledDotOfTutorial(t *testing.T) {
+// A query that matches one key gets its value. One that matches several keys equally
+// gets the mean of their values, whether these keys are equal to each other or not.
+// Keys, values and queries are those of TensorFlow's tutorial on the Transformer.
+func TestScaledDotOfMatchingKeys(t *testing.T) {
 	k := rows([]float32{10, 0, 0}, []float32{0, 10, 0}, []float32{0, 0, 10}, []float32{0, 0, 10})
 	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
 	q := rows([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
@@ -25,8 +26,8 @@ func TestScaledDotOfTutorial(t *testing.T) {
 	near(t, "weights", all(&weights), 1e-7, 0, 1, 0, 0, 0, 0, .5, .5, .5, .5, 0, 0)
 }
 
-// A similarity by its definition, in float64.
-func TestScoresOfSimilarities(t *testing.T) {
+// Scores are those of the definition in float64, with any Scale.
+func TestSimilaritiesByDefinition(t *testing.T) {
 	const b, h, hkv, lq, lk, d = 2, 4, 2, 5, 70, 12
 	q, k := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d)
 	clear(row(&q, 1, 2, 3))
@@ -44,7 +45,7 @@ func TestScoresOfSimilarities(t *testing.T) {
 			}
 			return dotOf(q, k) / math.Sqrt(dotOf(q, q)*dotOf(k, k))
 		}},
-		{"function", Func(distanceOf), func(q, k []float32) float64 { return float64(distanceOf(q, k)) }},
+		{"Func", Func(distanceOf), func(q, k []float32) float64 { return float64(distanceOf(q, k)) }},
 	} {
 		scores := newTensor(b, h, lq, lk)
 		must(t, Scores(scores, q, k, c.similarity, kernel.Options{}))
@@ -56,7 +57,7 @@ func TestScoresOfSimilarities(t *testing.T) {
 	}
 }
 
-// checkScores compares scores with factor·want.
+// checkScores fails if a score is not factor·want(q, k), but for rounding.
 func checkScores(t *testing.T, name string, scores, q, k *kernel.Tensor, factor float64, want func(q, k []float32) float64) {
 	t.Helper()
 	group := q.Shape()[1] / k.Shape()[1]
@@ -78,7 +79,8 @@ func dotOf(q, k []float32) float64 {
 	return sum
 }
 
-// The user's own similarity, written as the scaled dot product, gives its result.
+// A Func that computes the scaled dot product gives the result of ScaledDot, but for
+// rounding.
 func TestFuncAsScaledDot(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 64, 24
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
@@ -95,7 +97,24 @@ func TestFuncAsScaledDot(t *testing.T) {
 	}
 }
 
-// All options work with all similarities, and nothing changes a bit that must not.
+// A Func that panics makes the call panic. The calls after it are not affected.
+func TestFuncPanics(t *testing.T) {
+	x, out, want := normalTensor(1, 1, 1, 5, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 4)
+	must(t, Func(distanceOf).Attend(want, x, x, x, kernel.Options{}))
+	func() {
+		defer func() {
+			if r := recover(); r != "no score" {
+				t.Errorf("recovered %v, want the panic of the Func", r)
+			}
+		}()
+		f := Func(func(q, k []float32) float32 { panic("no score") })
+		t.Errorf("the call returned %v", f.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+	}()
+	must(t, Func(distanceOf).Attend(out, x, x, x, kernel.Options{}))
+	equal(t, "after the panic", &out, &want)
+}
+
+// With every similarity the options apply, and tier and threads do not change a bit.
 func TestSimilaritiesSameBits(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 20, 300, 16, 8
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
@@ -105,7 +124,7 @@ func TestSimilaritiesSameBits(t *testing.T) {
 			must(t, s.Attend(out, q, k, v, kernel.Options{
 				Exec: kernel.Exec{Tier: tier, Threads: threads}, Weights: weights, LSE: lse,
 				Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
-				Score: func(tile *kernel.ScoreTile) { // comes after the similarity
+				Score: func(tile *kernel.ScoreTile) { // called after the similarity
 					for i := range tile.Scores {
 						tile.Scores[i] *= .5
 					}
@@ -125,7 +144,7 @@ func TestSimilaritiesSameBits(t *testing.T) {
 	}
 }
 
-// Tiny and huge vectors have an angle, too.
+// The cosine neither overflows nor vanishes for very long and very short vectors.
 func TestCosineRange(t *testing.T) {
 	q := rows([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
 	k := rows([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
@@ -146,7 +165,7 @@ func TestSimilarityErrors(t *testing.T) {
 			refused(t, s.Attend(q, q, k, v, kernel.Options{}), "out", nil)
 			refused(t, s.Attend(out, q, k, v, kernel.Options{Scale: float32(math.NaN())}), "Options.Scale", &out)
 			refused(t, s.Attend(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: -1}}), "Options.Threads", &out)
-			if name == "cosine" || name == "function" {
+			if name == "cosine" || name == "Func" {
 				refused(t, s.Attend(out, halfQ, k, v, kernel.Options{}), "q", &out)
 				refused(t, s.Attend(out, q, halfK, v, kernel.Options{}), "k", &out)
 			}
@@ -157,21 +176,16 @@ func TestSimilarityErrors(t *testing.T) {
 	refused(t, Cosine{}.Attend(out, huge, k, v, kernel.Options{}), "q", &out)
 }
 
-// A warm call allocates nothing.
-func TestSimilaritiesAllocateNothing(t *testing.T) {
+func TestSimilaritiesNoAllocations(t *testing.T) {
 	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
 	for name, s := range similarities {
 		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: LookAhead()}
-		if n := testing.AllocsPerRun(20, func() { must(t, s.Attend(out, q, k, v, opts)) }); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
-		}
+		testutil.CheckNoMallocs(t, name, 20, func() { must(t, s.Attend(out, q, k, v, opts)) })
 	}
 	scores := newTensor(1, 2, 3, 50)
-	if n := testing.AllocsPerRun(20, func() {
+	testutil.CheckNoMallocs(t, "the steps", 20, func() {
 		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil))
 		must(t, WeightedSum(out, scores, v))
-	}); n != 0 {
-		t.Errorf("the steps allocate %v times", n)
-	}
+	})
 }

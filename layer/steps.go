@@ -9,47 +9,65 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// The steps that follow the first, which makes queries, keys and values. They are
-// the readable way to attention: every intermediate result is there to look at, and
-// takes its memory. One after the other they give what a Similarity's Attend gives at
-// once, block by block, and many times faster.
-
-// Scores is the second step: how well every key matches every query. dst, [B, H, Lq,
-// Lk] of float32, receives the similarities of q, [B, H, Lq, D], and k, [B, Hkv, Lk,
-// D]; and -Inf where opts.Mask hides the key. Of the other options those count that
-// change scores, and those that say who computes.
+// Scores is step 2 of attention: in every head it compares each query with each key,
+//
+//	dst[i][j] = similarity(q[i], k[j]), or -Inf where opts.Mask hides key j from query i
+//
+// The shapes are
+//
+//	q   [B, H, Lq, D]
+//	k   [B, Hkv, Lk, D]  Hkv divides H: query head h uses key head h/(H/Hkv)
+//	dst [B, H, Lq, Lk]   float32, overwritten; it shares no memory with the others
+//
+// The options that change scores apply (Scale, Score, Softcap, ALiBi, Bias, Mask and
+// the positions), and so do those of [kernel.Exec]. The others have no effect: Sinks
+// and Dropout change weights, and LSE, Weights, Scores and ScoreStage are for further
+// results.
 func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 	if s == nil {
-		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity"}
+		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
-	shape := q.Shape()
 	if err := checkTensor("q", &q); err != nil {
 		return err
 	}
-	shape[3] = k.Shape()[3]
-	n := elements(shape[:]...)
-	if n > maxScratch {
-		return fault("q", &q, "fewer queries, or a smaller head size of k")
+	if err := argumentError(viewOf(&k).Check("k")); err != nil {
+		return err
 	}
-	m := borrow(max(0, n))
-	defer m.giveBack()
-	out := kernel.BHLD(m.take(max(0, n)), shape[0], shape[1], shape[2], shape[3])
+	shape := q.Shape()
+	if want := [4]int{shape[0], shape[1], shape[2], k.Shape()[2]}; dst.Shape() != want {
+		return tensorError("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want))
+	}
+	// Attend needs values and an output. The keys are valid values for any similarity.
+	shape[3] = k.Shape()[3]
+	n := product(shape[:]...)
+	if n > maxFloats {
+		return tensorError("q", &q, "fewer queries: memory for B·H·Lq rows of the size of a key")
+	}
+	m := getScratch(n)
+	defer m.release()
+	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
 	opts.Scores, opts.ScoreStage = dst, kernel.ScoresMasked
 	opts.Weights, opts.LSE, opts.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Dropout{}
-	return s.Attend(out, q, k, k, opts) // keys make values as valid as any
+	return renameArgument(s.Attend(out, q, k, k, opts), "Options.Scores", "dst")
 }
 
-// Softmax is the third step, a softmax: rows of n scores, one after the other in src,
-// become rows of weights in dst, which may be src. A row's weights are the
-// exponentials of its scores, divided by their sum; scores of -Inf have the weight 0.
+// Softmax is step 3 of attention: it turns each row of scores into weights,
 //
-// lengths says how many of a row's scores are valid; the weights after them are 0,
-// whatever src has there. It holds one length for every row, or one for as many rows as
-// there are for each, such as all rows of a batch row; nil is n for all.
+//	dst[j] = exp(src[j]) / (exp(src[0]) + ... + exp(src[n-1]))
 //
-// The largest score is subtracted first, so that no exponential overflows; sums and
-// quotients are computed in float64 and rounded at the end. A row without any score
-// above -Inf is zeros; a row with a NaN or +Inf is NaN.
+// The rows, n scores each, lie one after another in src. dst has the length of src, and
+// may be src.
+//
+// lengths[r] is the number of valid scores in row r. The weights after them are 0,
+// whatever src holds there. nil means that all scores are valid. With fewer lengths
+// than rows, each length is for the same number of successive rows: B lengths fit
+// scores [B, H, Lq, Lk].
+//
+// A score of -Inf has the weight 0. If all valid scores of a row are -Inf, or none is
+// valid, all its weights are 0. If one is NaN or +Inf, all its weights are NaN.
+//
+// The largest score of a row is subtracted first, so that no exponential overflows. Sums
+// and quotients are computed in float64 and rounded at the end.
 func Softmax(dst, src []float32, n int, lengths []int) error {
 	if err := checkSoftmax(dst, src, n, lengths); err != nil {
 		return err
@@ -109,71 +127,80 @@ func checkSoftmax(dst, src []float32, n int, lengths []int) error {
 		return &kernel.ArgumentError{Arg: arg, Got: got, Want: want}
 	}
 	if n < 1 || len(src)%n != 0 {
-		return bad("n", fmt.Sprint(n), fmt.Sprintf("at least 1, and whole rows in src's %d scores", len(src)))
+		return bad("n", fmt.Sprint(n), fmt.Sprintf("the length of a row, which divides the length of src, %d", len(src)))
 	}
 	if len(dst) != len(src) {
-		return bad("dst", fmt.Sprintf("length %d", len(dst)), fmt.Sprintf("length %d, that of src", len(src)))
+		return bad("dst", fmt.Sprintf("length %d", len(dst)), fmt.Sprintf("length %d as src has it", len(src)))
 	}
-	if overlap(dst, src) {
-		return bad("dst", "memory that overlaps a part of src", "src itself, or memory of its own")
+	if overlapInPart(dst, src) {
+		return bad("dst", "memory that overlaps a part of src", "src itself, or a range of memory of its own")
 	}
 	if rows := len(src) / n; lengths != nil && (len(lengths) == 0 && rows > 0 || len(lengths) > 0 && rows%len(lengths) != 0) {
-		return bad("lengths", fmt.Sprintf("%d lengths", len(lengths)), fmt.Sprintf("as many as the %d rows, or one for as many of them each", rows))
+		return bad("lengths", fmt.Sprintf("%d lengths", len(lengths)), fmt.Sprintf("nil, or a number of lengths that divides the number of rows, %d", rows))
 	}
 	for i, l := range lengths {
 		if l < 0 || l > n {
-			return bad("lengths", fmt.Sprintf("%d at %d", l, i), fmt.Sprintf("0 to %d", n))
+			return bad("lengths", fmt.Sprintf("lengths[%d] = %d", i, l), fmt.Sprintf("0 to n = %d", n))
 		}
 	}
 	return nil
 }
 
-// overlap tells whether two slices of the same length share a part of their memory,
+// overlapInPart tells whether two slices of the same length share a part of their memory,
 // but not all.
-func overlap(x, y []float32) bool {
+func overlapInPart(x, y []float32) bool {
 	a, b := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
 	size := 4 * uintptr(len(x))
 	return a != b && a < b+size && b < a+size
 }
 
-// nan is the contract's NaN.
+// nan is the one NaN that results have.
 var nan = math.Float32frombits(0x7fc00000)
 
-// WeightedSum is the fourth step: out, [B, H, Lq, Dv], becomes the sums of the values v,
-// [B, Hkv, Lk, Dv], each times its weight in weights, [B, H, Lq, Lk], Lk ≥ 1; Hkv divides H. All are
-// float32. A value of weight 0 does not matter, whatever it is. Sums are
-// computed in float64 and rounded at the end.
+// WeightedSum is step 4 of attention: in every head it adds up the values, each times its
+// weight,
+//
+//	out[i] = weights[i][0]·v[0] + ... + weights[i][Lk-1]·v[Lk-1]
+//
+// The shapes, all of float32, are
+//
+//	weights [B, H, Lq, Lk]    Lk ≥ 1
+//	v       [B, Hkv, Lk, Dv]  Hkv divides H: query head h uses value head h/(H/Hkv)
+//	out     [B, H, Lq, Dv]    overwritten; it shares no memory with the others
+//
+// A value of weight 0 does not count, even if it is NaN or Inf. Sums are computed in
+// float64 and rounded at the end.
 func WeightedSum(out, weights, v kernel.Tensor) error {
 	if err := checkWeightedSum(&out, &weights, &v); err != nil {
 		return err
 	}
 	dims := out.Shape()
 	group := dims[1] / max(1, v.Shape()[1])
-	m := borrow()
-	defer m.giveBack()
-	sums := m.doubles(dims[3])
+	m := getScratch()
+	defer m.release()
+	sums := m.takeDoubles(dims[3])
 	eachRow(dims, func(b, h, l int) {
 		clear(sums)
 		for j, w := range row(&weights, b, h, l) {
 			if w != 0 {
-				addTimes(sums, w, row(&v, b, h/group, j))
+				addScaled(sums, w, row(&v, b, h/group, j))
 			}
 		}
-		narrow(row(&out, b, h, l), sums)
+		roundTo(row(&out, b, h, l), sums)
 	})
 	return nil
 }
 
-// addTimes adds w·x to sums. In float64 the products are exact, so that it does not
-// matter whether a compiler fuses them with the sums.
-func addTimes(sums []float64, w float32, x []float32) {
+// addScaled adds w·x to sums. A product of two float32 is exact in float64, so that it
+// does not matter whether the compiler fuses it with the sum.
+func addScaled(sums []float64, w float32, x []float32) {
 	for e, x := range x {
 		sums[e] += float64(w) * float64(x)
 	}
 }
 
-// narrow rounds sums to dst.
-func narrow(dst []float32, sums []float64) {
+// roundTo sets dst to the sums, rounded to float32.
+func roundTo(dst []float32, sums []float64) {
 	for e, x := range sums {
 		if dst[e] = float32(x); x != x {
 			dst[e] = nan
@@ -183,21 +210,24 @@ func narrow(dst []float32, sums []float64) {
 
 // checkWeightedSum reports the first argument of WeightedSum that does not fit.
 func checkWeightedSum(out, weights, v *kernel.Tensor) error {
+	names := [...]string{"weights", "v"}
+	for i, t := range [...]*kernel.Tensor{weights, v} {
+		if err := checkFloats(names[i], t); err != nil {
+			return err
+		}
+	}
 	w, values := weights.Shape(), v.Shape()
-	if err := checkFloats("weights", weights); err != nil {
-		return err
+	if values[0] != w[0] || values[2] != w[3] {
+		return tensorError("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
 	}
-	if err := checkFloats("v", v); err != nil {
-		return err
-	}
-	if values[0] != w[0] || values[2] != w[3] || values[1] == 0 && w[1] > 0 || values[1] > 0 && w[1]%values[1] != 0 {
-		return fault("v", v, fmt.Sprintf("batch %d, a number of heads that divides %d, and %d values", w[0], w[1], w[3]))
+	if values[1] == 0 && w[1] > 0 || values[1] > 0 && w[1]%values[1] != 0 {
+		return tensorError("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
 	}
 	if want := [4]int{w[0], w[1], w[2], values[3]}; out.Shape() != want {
-		return fault("out", out, fmt.Sprintf("shape %v", want))
+		return tensorError("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
 	}
 	if err := checkFloats("out", out); err != nil {
 		return err
 	}
-	return checkOutput(out, weights, v)
+	return checkOutput(out, names[:], weights, v)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// From 88.73 on e^x is no float32: a softmax by its definition divides Inf by Inf, and
-// its first weights are NaN. The weights are e/(e+1), 1/(e+1) and e^-89, which rounds to
-// 0 beside them.
+// Large scores do not overflow. From 88.73 on, e^x is +Inf in float32, and a softmax
+// that does not subtract the largest score divides Inf by Inf. The weights are e/(e+1),
+// 1/(e+1) and e^-89/(e+1). The last one is so small that exp2 rounds it to 0.
 func TestSoftmaxLargeScores(t *testing.T) {
 	scores := []float32{89, 88, 0}
 	if naive := float32(math.Exp(89)); !math.IsInf(float64(naive), 1) {
@@ -28,9 +28,10 @@ func TestSoftmaxLargeScores(t *testing.T) {
 	}
 }
 
-// The sentence is one of those that introductions to attention are worked through with
-// by hand: six words of three numbers each, given as columns; the keys are the first two
-// rows, the values all three with the third once more. All figures are theirs.
+// A sentence of six words with three numbers each, one word per column, from an
+// introduction that computes attention by hand. The keys are the first two rows. The
+// values are all three rows and the third once more. The expected numbers are those of
+// the introduction.
 var (
 	sentence = [][]float32{
 		{.1, .3, -4.3, 1.1, 2.2, .1},
@@ -41,7 +42,7 @@ var (
 	sentenceValues = columns(sentence[0], sentence[1], sentence[2], sentence[2])
 )
 
-// Scores that are given, their weights and the context that these weights make.
+// Given scores give the weights and the context of the introduction.
 func TestSentenceFromScores(t *testing.T) {
 	weights := newTensor(1, 1, 1, 6)
 	must(t, Softmax(row(&weights, 0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil))
@@ -51,7 +52,8 @@ func TestSentenceFromScores(t *testing.T) {
 	near(t, "context", all(&context), 5e-5, -3.6731, -1.0644, -.7095, -.7095)
 }
 
-// The whole chain with the third word as the query, scaled and not.
+// With the third word as the query, the steps and the call that does them at once give
+// the context of the introduction, with and without scaling.
 func TestSentence(t *testing.T) {
 	query := rows([]float32{-4.3, -1.2})
 	for _, c := range []struct {
@@ -72,15 +74,15 @@ func TestSentence(t *testing.T) {
 		must(t, WeightedSum(context, scores, sentenceValues))
 		near(t, "context", all(&context), c.tol, c.context...)
 		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
-		near(t, "context at once", all(&fused), c.tol, c.context...)
+		near(t, "context of Attend", all(&fused), c.tol, c.context...)
 	}
 }
 
-// One after the other the steps give what the fused call gives, with options, masks
-// and heads that share keys: to 2e-7 for scores up to 2, and in proportion beyond.
-// Scores that are handed from step to step are rounded in between, to the next of
-// numbers that are 2.4e-7 apart there; the fused call keeps them in its own unit.
-func TestStepsEqualFused(t *testing.T) {
+// The steps give the result of Attend, with options, with masks and with heads that
+// share keys. They may differ by 2e-7 for scores up to 2, and in proportion for larger
+// ones: the steps round scores to natural units, in which neighbouring float32 are
+// 2.4e-7 apart there, while Attend keeps them in the unit of base-2 exponentials.
+func TestStepsGiveResultOfAttend(t *testing.T) {
 	const b, h, hkv, lq, lk, d, dv = 2, 4, 2, 9, 300, 64, 5
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	for name, opts := range map[string]kernel.Options{
@@ -107,7 +109,7 @@ func TestStepsEqualFused(t *testing.T) {
 	}
 }
 
-// largest returns the largest magnitude of finite elements.
+// largest returns the largest magnitude of the finite elements.
 func largest(x *kernel.Tensor) float64 {
 	most := 0.0
 	for _, e := range all(x) {
@@ -118,7 +120,7 @@ func largest(x *kernel.Tensor) float64 {
 	return most
 }
 
-// distanceOf is a similarity of a user: minus the distance.
+// distanceOf is the similarity of a user: minus the distance of query and key.
 func distanceOf(q, k []float32) float32 {
 	sum := 0.0
 	for i := range q {
@@ -147,12 +149,12 @@ func TestSoftmaxLengths(t *testing.T) {
 	near(t, "weights", dst[:15], 6e-8, want...)
 	for i, x := range dst[15:21] {
 		if math.Float32bits(x) != 0x7fc00000 {
-			t.Errorf("weight %d of rows with a NaN or Inf is %v", i, x)
+			t.Errorf("weight %d of the rows with a NaN or Inf is %v, want the NaN 7fc00000", i, x)
 		}
 	}
 	near(t, "weights", dst[21:], 0, 1, 0, 0)
 
-	// One length for several rows, in place.
+	// In place, with one length for two rows.
 	x := []float32{1, 1, 1, 1, 1, 1, 1, 1}
 	must(t, Softmax(x, x, 2, []int{1, 2}))
 	near(t, "weights", x, 0, 1, 0, 1, 0, .5, .5, .5, .5)
@@ -178,12 +180,26 @@ func TestScoresErrors(t *testing.T) {
 	wrong := newCanaries(1, 2, 3, 4)
 	short := kernel.BHLD(make([]float32, 3), 1, 1, 5, 4)
 	refused(t, Scores(out, q, k, nil, kernel.Options{}), "s", &out)
-	refused(t, Scores(wrong, q, k, Dot{}, kernel.Options{}), "Options.Scores", &wrong)
+	err := Scores(wrong, q, k, Dot{}, kernel.Options{})
+	refused(t, err, "dst", &wrong)
+	wantText(t, err, "attn: dst: got [B H L D] = [1 2 3 4] with strides [24 12 4] in 24 elements, want shape [1 2 3 5], a score for every query and key")
+	refused(t, Scores(kernel.Tensor{}, q, k, Dot{}, kernel.Options{}), "dst", nil)
+	refused(t, Scores(kernel.BHLD(make([]kernel.F16, 30), 1, 2, 3, 5), q, k, Dot{}, kernel.Options{}), "dst", nil)
+	refused(t, Scores(kernel.BHLD(make([]float32, 29), 1, 2, 3, 5), q, k, Dot{}, kernel.Options{}), "dst", nil)
+	refused(t, Scores(kernel.Strided(make([]float32, 30), [4]int{1, 2, 3, 5}, [3]int{}), q, k, Dot{}, kernel.Options{}), "dst", nil)
+	shared := make([]float32, 30)
+	err = Scores(kernel.BHLD(shared, 1, 2, 3, 5), kernel.BHLD(shared, 1, 2, 3, 4), k, Dot{}, kernel.Options{})
+	refused(t, err, "dst", nil)
+	wantText(t, err, "attn: dst: got memory that overlaps q, want a range of memory of its own")
 	refused(t, Scores(out, short, k, Dot{}, kernel.Options{}), "q", &out)
 	refused(t, Scores(out, q, short, Dot{}, kernel.Options{}), "k", &out)
 	refused(t, Scores(out, q, kernel.Tensor{}, Dot{}, kernel.Options{}), "k", &out)
-	huge := kernel.Strided(make([]float32, 8), [4]int{1, 1, 1 << 30, 4}, [3]int{})
-	refused(t, Scores(out, huge, kernel.Strided(make([]float32, 8), [4]int{1, 1, 1, math.MaxInt32}, [3]int{}), Dot{}, kernel.Options{}), "q", &out)
+	refused(t, Scores(out, q, newTensor(2, 1, 5, 4), Dot{}, kernel.Options{}), "k", &out)
+	refused(t, Scores(out, q, k, Func(nil), kernel.Options{}), "Func", &out)
+	huge := func(d int) kernel.Tensor {
+		return kernel.Strided(make([]float32, 8), [4]int{1 << 20, 1 << 20, 1 << 20, d}, [3]int{})
+	}
+	refused(t, Scores(huge(5), huge(4), k, Dot{}, kernel.Options{}), "q", nil)
 }
 
 func TestWeightedSum(t *testing.T) {
@@ -208,6 +224,12 @@ func TestWeightedSumErrors(t *testing.T) {
 	refused(t, WeightedSum(out, weights, newTensor(1, 2, 4, 2)), "v", &out)
 	refused(t, WeightedSum(out, weights, newTensor(2, 2, 5, 2)), "v", &out)
 	refused(t, WeightedSum(out, weights, newTensor(1, 2, 5, 3)), "out", &out)
-	refused(t, WeightedSum(v, weights, v), "out", nil)
+	err := WeightedSum(v, weights, v)
+	refused(t, err, "out", nil)
+	wantText(t, err, "attn: out: got [B H L D] = [1 2 5 2] with strides [20 10 2] in 20 elements, want shape [1 4 3 2], that of weights with the head size of v")
+	square, shared := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
+	err = WeightedSum(shared, square, shared)
+	refused(t, err, "out", nil)
+	wantText(t, err, "attn: out: got memory that overlaps v, want a range of memory of its own")
 	refused(t, WeightedSum(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2)), "v", &out)
 }

@@ -1,35 +1,36 @@
 package layer
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
-// viewOf returns t as what it is defined as.
+// viewOf returns t as the type that it is defined as.
 func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
 
 // row returns the elements of row (b, h, l) of a float32 tensor.
 func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
 
+// eachRow calls f for every row of a tensor of this shape.
+func eachRow(shape [4]int, f func(b, h, l int)) {
+	for b := range shape[0] {
+		for h := range shape[1] {
+			for l := range shape[2] {
+				f(b, h, l)
+			}
+		}
+	}
+}
+
 // splitHeads returns the view of [B, 1, L, n·D] as [B, n, L, D].
 func splitHeads(t *kernel.Tensor, n int) kernel.Tensor { return kernel.Tensor(viewOf(t).Heads(n)) }
-
-// argumentError returns a failed check as an error, nil for a check that passed.
-func argumentError(f *check.Failure) error {
-	if f == nil {
-		return nil
-	}
-	return (*kernel.ArgumentError)(f)
-}
 
 // checkTensor reports a tensor that is not valid by itself, or that is ragged or paged.
 func checkTensor(arg string, t *kernel.Tensor) error {
 	v := viewOf(t)
 	if v.IsRagged() || v.IsPaged() {
-		return argumentError(&check.Failure{Arg: arg, Got: v.Describe(), Want: "a tensor that is neither ragged nor paged"})
+		return tensorError(arg, t, "a tensor that is neither ragged nor paged")
 	}
 	return argumentError(v.Check(arg))
 }
@@ -40,37 +41,45 @@ func checkFloats(arg string, t *kernel.Tensor) error {
 		return err
 	}
 	if t.DType() != kernel.Float32 {
-		return fault(arg, t, "float32")
+		return tensorError(arg, t, "float32")
 	}
 	return nil
 }
 
-// checkOutput reports an output that is not valid, or that shares memory with an input.
-func checkOutput(out *kernel.Tensor, inputs ...*kernel.Tensor) error {
+// checkOutput reports a tensor out that is not a valid output, or that shares memory with
+// one of the inputs, which have these names.
+func checkOutput(out *kernel.Tensor, names []string, inputs ...*kernel.Tensor) error {
 	v := viewOf(out)
 	if f := v.CheckOutput("out"); f != nil {
 		return argumentError(f)
 	}
-	for _, in := range inputs {
+	for i, in := range inputs {
 		if v.Memory().OverlapsTensor(viewOf(in)) {
-			return argumentError(&check.Failure{Arg: "out", Got: "memory that overlaps an input", Want: "a range of memory of its own"})
+			return &kernel.ArgumentError{Arg: "out", Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
 		}
 	}
 	return nil
 }
 
-// fault is the error of a tensor that is not what is wanted.
-func fault(arg string, t *kernel.Tensor, want string) error {
-	return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("[B H L D] = %v of %v", t.Shape(), t.DType()), Want: want}
+// tensorError reports a tensor that is not what is wanted.
+func tensorError(arg string, t *kernel.Tensor, want string) error {
+	return &kernel.ArgumentError{Arg: arg, Got: viewOf(t).Describe(), Want: want}
 }
 
-// eachRow calls f for every row of a tensor.
-func eachRow(shape [4]int, f func(b, h, l int)) {
-	for b := range shape[0] {
-		for h := range shape[1] {
-			for l := range shape[2] {
-				f(b, h, l)
-			}
-		}
+// argumentError returns a failed check as an error, nil for a check that passed.
+func argumentError(f *check.Failure) error {
+	if f == nil {
+		return nil
 	}
+	return (*kernel.ArgumentError)(f)
+}
+
+// renameArgument returns err, with the name to if it is about the argument from. It is
+// for calls that pass their own argument on under another name.
+func renameArgument(err error, from, to string) error {
+	bad, ok := err.(*kernel.ArgumentError)
+	if !ok || bad.Arg != from {
+		return err
+	}
+	return &kernel.ArgumentError{Arg: to, Got: bad.Got, Want: bad.Want}
 }

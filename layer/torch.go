@@ -8,12 +8,13 @@ import (
 )
 
 // TorchWeights are the parameters of PyTorch's nn.MultiheadAttention with embed_dim E, as
-// its state_dict has them: [outputs, inputs], contiguous. What its options add_bias_kv and
-// add_zero_attn add is not supported.
+// they are in its state_dict: [outputs, inputs], contiguous. The weights of queries, keys
+// and values are either all in InProjWeight, or each in a field of its own. PyTorch's
+// options add_bias_kv and add_zero_attn are not supported.
 type TorchWeights struct {
-	InProjWeight []float32 // in_proj_weight [3·E, E]: that of queries, of keys, of values
+	InProjWeight []float32 // in_proj_weight [3·E, E]: of queries, keys and values
 
-	// Where keys or values have widths of their own, kdim or vdim, instead of it:
+	// If keys or values have a width of their own (kdim, vdim), instead of InProjWeight:
 	QProjWeight []float32 // q_proj_weight [E, E]
 	KProjWeight []float32 // k_proj_weight [E, kdim]
 	VProjWeight []float32 // v_proj_weight [E, vdim]
@@ -24,13 +25,18 @@ type TorchWeights struct {
 	OutProjBias   []float32 // out_proj.bias [E], or nil
 }
 
-// FromTorch returns the module that PyTorch has as nn.MultiheadAttention(embed, heads,
-// batch_first=True). Its masks of bools hide where they are true: see [Hide] and
-// [Padding]; those of floats are kernel.Options.Bias. Bad weights get an
-// [*kernel.ArgumentError].
+// FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with
+// the weights w. Bad weights get an [*kernel.ArgumentError].
+//
+// PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
+// [Padding], an attn_mask one of [Hide]. PyTorch adds its masks of floats to the scores:
+// they are kernel.Options.Bias.
 func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
-	if embed < 1 || heads < 1 || embed%heads != 0 {
-		return nil, &kernel.ArgumentError{Arg: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a divisor of embed, %d", embed)}
+	if embed < 1 {
+		return nil, &kernel.ArgumentError{Arg: "embed", Got: fmt.Sprint(embed), Want: "at least 1"}
+	}
+	if heads < 1 || embed%heads != 0 {
+		return nil, &kernel.ArgumentError{Arg: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a divisor of embed = %d", embed)}
 	}
 	parts, err := w.split(embed)
 	if err != nil {
@@ -46,52 +52,71 @@ func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
 	return m, nil
 }
 
-// A torchPart is what one projection has of the weights.
+// A torchPart holds the parameters of one projection.
 type torchPart struct{ weights, bias []float32 }
 
-// split returns the parts of queries, keys, values and outputs.
+// split returns the parameters of the projections Q, K, V and O.
 func (w *TorchWeights) split(embed int) (parts [4]torchPart, err error) {
 	parts = [4]torchPart{{weights: w.QProjWeight}, {weights: w.KProjWeight}, {weights: w.VProjWeight}, {w.OutProjWeight, w.OutProjBias}}
-	names := [...]string{"QProjWeight", "KProjWeight", "VProjWeight", "OutProjWeight"}
-	if w.InProjWeight != nil {
-		n := elements(embed, embed)
-		if err := checkTorch("InProjWeight", w.InProjWeight, elements(3, n)); err != nil {
-			return parts, err
-		}
-		for i := range parts[:3] {
-			if err := checkTorch(names[i], parts[i].weights, 0); err != nil {
-				return parts, err
-			}
-			parts[i].weights = w.InProjWeight[i*n : (i+1)*n]
-		}
+	if err := w.check(embed, &parts); err != nil {
+		return parts, err
 	}
-	for i, p := range &parts {
-		n := elements(embed, embed)
-		if i == 1 || i == 2 { // of any width
-			n = elements(embed, max(1, len(p.weights)/embed))
+	square := embed * embed
+	for i := range parts[:3] {
+		if w.InProjWeight != nil {
+			parts[i].weights = w.InProjWeight[i*square : (i+1)*square]
 		}
-		if err := checkTorch(names[i], p.weights, n); err != nil {
-			return parts, err
-		}
-	}
-	if w.InProjBias != nil {
-		if err := checkTorch("InProjBias", w.InProjBias, elements(3, embed)); err != nil {
-			return parts, err
-		}
-		for i := range parts[:3] {
+		if w.InProjBias != nil {
 			parts[i].bias = w.InProjBias[i*embed : (i+1)*embed]
 		}
-	}
-	if w.OutProjBias != nil {
-		return parts, checkTorch("OutProjBias", w.OutProjBias, embed)
 	}
 	return parts, nil
 }
 
-// checkTorch reports weights that are not n numbers.
-func checkTorch(name string, x []float32, n int) error {
-	if len(x) != n {
-		return &kernel.ArgumentError{Arg: "TorchWeights." + name, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprint(n)}
+// check reports the first parameter of the wrong size. parts holds those of separate
+// fields.
+func (w *TorchWeights) check(embed int, parts *[4]torchPart) error {
+	square := product(embed, embed)
+	if w.InProjWeight != nil {
+		if err := checkTorch("InProjWeight", w.InProjWeight, product(3, square), "[3·E, E]"); err != nil {
+			return err
+		}
+	}
+	for i, name := range [...]string{"QProjWeight", "KProjWeight", "VProjWeight"} {
+		n := len(parts[i].weights)
+		switch {
+		case w.InProjWeight != nil:
+			if n != 0 {
+				return torchError(name, n, "none beside InProjWeight")
+			}
+		case i == 0 && n != square:
+			return torchError(name, n, fmt.Sprintf("%d, [E, E], or InProjWeight instead", square))
+		case n == 0 || n%embed != 0:
+			return torchError(name, n, fmt.Sprintf("a multiple of E = %d", embed))
+		}
+	}
+	if w.InProjBias != nil {
+		if err := checkTorch("InProjBias", w.InProjBias, product(3, embed), "[3·E], or nil"); err != nil {
+			return err
+		}
+	}
+	if err := checkTorch("OutProjWeight", w.OutProjWeight, square, "[E, E]"); err != nil {
+		return err
+	}
+	if w.OutProjBias != nil {
+		return checkTorch("OutProjBias", w.OutProjBias, embed, "[E], or nil")
 	}
 	return nil
+}
+
+// checkTorch reports a parameter that does not have n numbers.
+func checkTorch(name string, x []float32, n int, shape string) error {
+	if len(x) != n {
+		return torchError(name, len(x), fmt.Sprintf("%d, %s", n, shape))
+	}
+	return nil
+}
+
+func torchError(name string, n int, want string) error {
+	return &kernel.ArgumentError{Arg: "TorchWeights." + name, Got: fmt.Sprintf("%d numbers", n), Want: want}
 }

@@ -3,18 +3,18 @@ package layer
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
-// Introductions to self-attention draw it as products of matrices: five tokens of ten
-// numbers, X [5, 10], give Q [5, 20], K [5, 20] and V [5, 25]; then scores are [5, 5],
-// the weights of every token sum up to 1 and its context has 25 numbers.
-func TestMatrices(t *testing.T) {
+// The shapes of self-attention as introductions draw it: X [5, 10] gives Q [5, 20], K
+// [5, 20] and V [5, 25], scores and weights are [5, 5], every row of weights sums to 1,
+// and the context is [5, 25].
+func TestShapesOfSelfAttention(t *testing.T) {
 	x := normalTensor(1, 1, 1, 5, 10)
 	project := func(seed uint64, n int) kernel.Tensor {
 		y := newTensor(1, 1, 5, n)
@@ -32,33 +32,33 @@ func TestMatrices(t *testing.T) {
 		for _, w := range row {
 			sum += w
 		}
-		near(t, "the sum of weights", []float32{sum}, 3e-7, 1)
+		near(t, "sum of weights", []float32{sum}, 3e-7, 1)
 	}
 	must(t, WeightedSum(context, weights, v))
 	fused := newTensor(1, 1, 5, 25)
 	must(t, ScaledDot{}.Attend(fused, q, k, v, kernel.Options{}))
 	if d := distance(&context, &fused); d > 4e-7 {
-		t.Errorf("the fused call differs by %v", d)
+		t.Errorf("the result of Attend differs from that of the steps by %v", d)
 	}
 
-	// A query of 1 × d and keys of n × d give a context of 1 × dv.
+	// A query by itself gives the same bits as among others.
 	one := newTensor(1, 1, 1, 25)
 	must(t, ScaledDot{}.Attend(one, kernel.BHLD(row(&q, 0, 0, 2), 1, 1, 1, 20), k, v, kernel.Options{}))
 	if !slices.Equal(row(&one, 0, 0, 0), row(&fused, 0, 0, 2)) {
-		t.Error("a query by itself has another context than among others")
+		t.Error("a query by itself gives other bits than among others")
 	}
 }
 
-// A module for self- and cross-attention in the usual shapes: queries of 10 numbers
-// and lengths of 5 and 7. A row that sees nothing is zeros.
-func TestSelfAndCross(t *testing.T) {
+// The module does self-attention and cross-attention, in which queries, keys and values
+// have different widths and lengths. The row of a query that sees no key is zeros.
+func TestSelfAndCrossAttention(t *testing.T) {
 	x, memory := normalTensor(1, 1, 1, 5, 10), normalTensor(2, 1, 1, 7, 13)
 	values := normalTensor(3, 1, 1, 7, 15)
 	cross := &MultiHead{Heads: 1, Q: newLinear(t, 4, 20, 10), K: newLinear(t, 5, 20, 13), V: newLinear(t, 6, 25, 15)}
 	self := &MultiHead{Heads: 1, Q: cross.Q, K: newLinear(t, 7, 20, 10), V: newLinear(t, 8, 25, 10)}
 	hidden := make([]bool, 5*7)
 	for j := range 7 {
-		hidden[3*7+j] = true // from token 3
+		hidden[3*7+j] = true // token 3 sees no key
 	}
 	out := newTensor(1, 1, 5, 25)
 	must(t, cross.Attend(out, x, memory, values, kernel.Options{Mask: kernel.Hidden(hidden, [4]int{1, 1, 5, 7})}))
@@ -71,9 +71,9 @@ func TestSelfAndCross(t *testing.T) {
 	must(t, self.Attend(out, x, x, x, kernel.Options{}))
 }
 
-// The product of two vectors of D independent numbers of variance 1 has the variance D,
-// after division by √D 1: this is why the scores are scaled (Vaswani et al., section
-// 3.2.1).
+// If the numbers of q and k are independent, with mean 0 and variance 1, then q·k has
+// variance D and q·k/√D has variance 1. This is why scores are scaled (Vaswani et al.,
+// section 3.2.1).
 func TestVarianceOfScores(t *testing.T) {
 	const n, d = 320, 64 // 102,400 products
 	q, k := normalTensor(1, 1, 1, n, d), normalTensor(2, 1, 1, n, d)
@@ -95,25 +95,23 @@ func TestVarianceOfScores(t *testing.T) {
 	}
 }
 
-// Twice as many tokens do not need a larger workspace, whatever becomes of the time:
-// see BenchmarkLength.
-func TestWorkspaceOfTwiceTheTokens(t *testing.T) {
+// A call with twice as many tokens needs no more workspace than the call before it.
+func TestWorkspaceDoesNotGrow(t *testing.T) {
+	if testutil.Race {
+		t.Skip("the race detector allocates")
+	}
 	attend := func(n int) func() {
 		x, out := normalTensor(1, 1, 1, n, 16), newTensor(1, 1, n, 16)
 		return func() { must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Exec: kernel.Exec{Threads: 1}})) }
 	}
-	attend(1024)()
-	twice := attend(2048)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	twice()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1024 {
-		t.Errorf("a call with 2048 tokens after one with 1024 allocates %d bytes", n)
+	calls := []func(){attend(1024), attend(2048)}
+	next := 0 // CountMallocs does not count the first call
+	if n := testutil.CountMallocs(1, func() { calls[next](); next++ }); n != 0 {
+		t.Errorf("a call with 2048 tokens after one with 1024 allocates %d times", n)
 	}
 }
 
-// BenchmarkLength: twice as many tokens take four times as long.
+// BenchmarkLength shows that twice as many tokens take four times as long.
 func BenchmarkLength(b *testing.B) {
 	for n := 512; n <= 4096; n *= 2 {
 		b.Run(fmt.Sprintf("tokens=%d", n), func(b *testing.B) {
@@ -125,9 +123,9 @@ func BenchmarkLength(b *testing.B) {
 	}
 }
 
-// Dropout as in training (Srivastava et al.): with a rate of 0 nothing changes; otherwise
-// a weight is 0 or 1/(1-rate) times what it was, and the mean over seeds is the result
-// without it, within four times its standard error.
+// Dropout (Srivastava et al.) makes a weight 0 or multiplies it by 1/(1-Rate). The mean
+// over many seeds is the result without dropout, within four standard errors. A Rate of
+// 0 does not change a bit.
 func TestDropout(t *testing.T) {
 	const n, d, rate, seeds = 12, 8, .25, 400
 	x, plain, out := normalTensor(1, 1, 1, n, d), newTensor(1, 1, n, d), newTensor(1, 1, n, d)

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
-// BenchmarkLinear times layers with many rows (GFLOP/s) and few (GB/s of weights), on one
-// thread, named for benchstat.
+// BenchmarkLinear times layers with many rows (GFLOP/s) and few (GB/s of weights), on
+// one thread, named for benchstat.
 func BenchmarkLinear(b *testing.B) {
 	for _, size := range [][3]int{
 		{128, 768, 768}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
@@ -17,38 +18,36 @@ func BenchmarkLinear(b *testing.B) {
 	} {
 		for dtype := range kernel.Int8 {
 			m, n, k := size[0], size[1], size[2]
-			c := linearCase{m: m, n: n, k: k, dtype: dtype}
-			var x, out linear.Matrix
+			bytes := 2 * n * k // of the weights
+			if dtype == kernel.Float32 {
+				bytes *= 2
+			}
+			c := testCase{m: m, n: n, k: k, dtype: dtype}
+			var x, out matrix
 			var l *linear.Linear
-			eachKernelTier(func(t *tier) {
-				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, dtype, t.name), func(b *testing.B) {
-					if t.name == "generic" && m*n*k > 1<<27 {
+			for _, tier := range kernel.Tiers() {
+				if !tier.Runs {
+					continue
+				}
+				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, dtype, tier.Name), func(b *testing.B) {
+					if tier.Name == "generic" && m*n*k > 1<<27 {
 						b.Skip("takes long")
 					}
 					if l == nil {
-						r := rng(1)
-						x, out = c.matrix(&r, m, k), c.output()
-						l = mustLinear(b, c.weights(&r), nil)
+						r := testutil.Rand(1)
+						x, out = c.input(&r, m, k), c.output()
+						l = mustNew(b, c.weights(&r).Matrix, nil)
 					}
 					for b.Loop() {
-						if err := l.Apply(out, x, linear.Options{Exec: kernel.Exec{Tier: t.name, Threads: 1}}); err != nil {
+						if err := l.Apply(out.Matrix, x.Matrix, options(tier.Name, 1)); err != nil {
 							b.Fatal(err)
 						}
 					}
 					ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
 					b.ReportMetric(2*float64(m)*float64(n)*float64(k)/ns, "GFLOP/s")
-					b.ReportMetric(float64(4*len(l.f32)+2*len(l.u16))/ns, "GB/s")
+					b.ReportMetric(float64(bytes)/ns, "GB/s")
 				})
-			})
-		}
-	}
-}
-
-// eachKernelTier calls f for every tier that runs here.
-func eachKernelTier(f func(t *tier)) {
-	for i := range tiers {
-		if tiers[i].lacks() == "" {
-			f(&tiers[i])
+			}
 		}
 	}
 }

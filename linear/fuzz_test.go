@@ -4,12 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
-// FuzzLinear draws sizes, types, layouts, values and threads, and compares every tier with
-// the chain of each output, all rows at once and cut in two. Numbers that make no
+// FuzzLinear draws sizes, types, layouts, numbers and threads, and compares every tier
+// with the chain of each output, all rows at once and cut in two. Sizes that make no
 // valid call must give a typed error.
 func FuzzLinear(f *testing.F) {
 	f.Add(1, 5, 49, 17, byte(0), byte(0), byte(0), true, 1, 2)
@@ -19,48 +21,45 @@ func FuzzLinear(f *testing.F) {
 	f.Add(5, 33, 1, 1030, byte(1), byte(0), byte(2), true, 1, 1)
 	f.Add(6, -1, 3, 4, byte(0), byte(0), byte(0), false, 1, 0)
 	f.Add(7, 1, 3, 4, byte(0), byte(0), byte(0), false, -1, 0)
-	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layout, kind byte, bias bool, threads, cut int) {
-		c := linearCase{
-			m: m, n: n, k: k, dtype: kernel.DType(dtype % 3), layout: linearLayout(layout) % linearLayouts, values: values(kind) % valueKinds,
-			bias: bias, seed: seed,
+	contracttest.ForceThreads(f)
+	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layoutNumber, kind byte, bias bool, threads, cut int) {
+		c := testCase{
+			m: m, n: n, k: k, dtype: kernel.DType(dtype % 3), bias: bias,
+			layout: layout(layoutNumber) % layouts, kind: testutil.Kind(kind) % testutil.Kinds, seed: seed,
 		}
 		switch {
 		case max(m, n, k) > 2000 || min(m, n, k) < -2000 || max(1, m)*max(1, n)*max(1, k) > 4<<20 || threads > 64:
 			t.Skip("too large for a fuzz step")
 		case min(m, n, k, threads) < 0:
-			c.refused(t, threads)
+			c.checkRefused(t, threads)
 			return
 		}
 		x, w, b := c.inputs()
 		want := c.contract(&x, &w, b)
-		l := mustLinear(t, w, b)
+		l := mustNew(t, w.Matrix, b)
 		cut = min(max(cut, 0), m)
-		eachTier(t, func(t *testing.T, tier *tier) {
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			for _, cut := range []int{0, cut} {
 				out := c.output()
-				for _, rows := range []span{{0, cut}, {cut, m}} {
-					part := func(x linear.Matrix) linear.Matrix {
-						x.rows = rows.len()
-						x.f32 = x.f32[min(rows.lo*x.rowStride, len(x.f32)):]
-						return x
-					}
-					if err := l.Apply(part(out), part(x), linear.Options{Exec: kernel.Exec{Tier: tier.name, Threads: threads}}); err != nil {
+				for _, part := range [][2]int{{0, cut}, {cut, m - cut}} {
+					to, from := out.from(part[0], part[1]), x.from(part[0], part[1])
+					if err := l.Apply(to.Matrix, from.Matrix, options(tier, threads)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				sameFloats(t, c.String(), out.f32, want.f32)
+				contracttest.SameRow(t, c.String(), out.numbers, want.numbers)
 			}
 		})
 	})
 }
 
-// refused fails unless the case, which is not valid, gets a typed error and leaves out as
-// it is.
-func (c linearCase) refused(t *testing.T, threads int) {
-	data, out := make([]float32, 1<<12), filled(1<<12, canary)
+// checkRefused fails the test unless the case, which is not valid, gets a typed error and
+// leaves out as it is.
+func (c testCase) checkRefused(t *testing.T, threads int) {
+	data, out := make([]float32, 1<<12), testutil.Filled(1<<12, testutil.Canary)
 	l, err := linear.New(linear.DenseMatrix(data, c.n, c.k), nil)
 	if err == nil && c.m < 1<<5 && c.n < 1<<6 && c.k < 1<<6 {
-		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), linear.Options{Exec: kernel.Exec{Threads: threads}})
+		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), options("", threads))
 	} else if err == nil {
 		return
 	}
@@ -69,7 +68,7 @@ func (c linearCase) refused(t *testing.T, threads int) {
 		t.Fatalf("%v threads=%d: got %v, want an ArgumentError", c, threads, err)
 	}
 	for i, x := range out {
-		if x != canary {
+		if x != testutil.Canary {
 			t.Fatalf("out[%d] was overwritten", i)
 		}
 	}

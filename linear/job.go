@@ -13,10 +13,10 @@ import (
 //
 // A task is a block of rows of x times some panels of weights. It goes through K in
 // steps: all panels by the first step, then all by the next; between the steps the
-// chains are kept in out. So the part of a panel at hand stays in L1 or L2 for all rows
+// chains are kept in out. So the part of the current panel stays in L1 or L2 for all rows
 // of the block, and the block's part of x stays in L2 for all panels of the task.
-// Packing x as well did not pay: the kernels broadcast its numbers, which they find as
-// fast where they lie.
+// Packing x as well did not pay: the kernels broadcast single numbers of x, and find
+// them as fast where they lie.
 type job struct {
 	linear *Linear
 	out, x Matrix
@@ -100,6 +100,7 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 func (j *job) usefulThreads(limit int) int {
 	weights := float64(j.linear.n) * float64(j.linear.k)
 	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
+	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	return parallel.Threads(limit, work, 1+parallel.WarmGain*work)
 }
 

@@ -1,6 +1,9 @@
-// Package linear computes linear layers, out = x·Wᵀ + b, with weights that are packed
-// once. Like attention in package kernel, a result has the same bits on every CPU, with
-// any number of threads, and in any batch.
+// Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
+// layer once. [Linear.Apply] multiplies the rows of a [Matrix] with them, and
+// [Linear.Project] those of a [kernel.Tensor].
+//
+// Like attention in package kernel, a result has the same bits on every CPU, with any
+// number of threads, and whatever other rows are in the call.
 package linear
 
 import (
@@ -28,10 +31,10 @@ type Linear struct {
 // or nil for none. Both are copied. Weights that lie as [K, N] are passed as their
 // [Matrix.T].
 //
-// The weights keep their type. Those of 16 bits are widened, exactly, when they are
-// used. That takes no longer with many rows, and half the time with few rows, where
-// reading the weights takes all the time. On Linux the packed weights of a large layer
-// lie in huge pages, where the system has them.
+// The weights keep their type. Weights of 16 bits are widened, exactly, when they are
+// used. A call with many rows takes as long as with float32. A call with few rows, which
+// mostly waits for the weights, takes half as long. On Linux the packed weights of a
+// large layer lie in huge pages, if the system has them.
 //
 // Bad input is a [*kernel.ArgumentError].
 func New(w Matrix, bias []float32) (*Linear, error) {
@@ -81,19 +84,19 @@ type Options struct {
 // Apply computes out = x·Wᵀ + b for the rows of x:
 //
 //	x   [M, K]  float32, with any strides
-//	out [M, N]  float32, overwritten; its rows are contiguous, and between its first and
-//	            its last element there is no memory of x
+//	out [M, N]  float32, overwritten; its rows are contiguous, and no element of x lies
+//	            between its first and its last element
 //
-// Any M ≥ 0 is valid. Every output is one chain,
+// Any M ≥ 0 is valid. Every output is one chain of fused multiply-adds:
 //
 //	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
 //	out[m][n] = acc + b[n], or acc without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// so its bits depend on that row of x and that row of W alone: not on tier, threads,
-// the other rows or their number.
+// So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
+// number of threads or the other rows.
 //
 // The call allocates nothing once warm and may be made from many goroutines at once.
-// Bad input is a [*kernel.ArgumentError] or [*kernel.TierError], and out stays
+// An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
 	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Matrix is a strided view of rows and columns in a slice that stays the caller's. The
-// zero Matrix is empty.
+// Matrix is a strided view of rows and columns in a slice that stays the caller's: of
+// float32, [kernel.F16] or [kernel.BF16]. The zero Matrix is empty.
 //
 // Constructors never fail: the call that a Matrix is passed to checks it and names the
 // argument that does not fit its slice.
@@ -23,13 +23,13 @@ type Matrix struct {
 	rowStride, colStride int // in elements
 }
 
-// DenseMatrix is a view of a contiguous matrix at the start of data, one row after the
-// other.
+// DenseMatrix returns a view of a contiguous matrix at the start of data, one row after
+// the other.
 func DenseMatrix[E kernel.Float](data []E, rows, cols int) Matrix {
 	return StridedMatrix(data, rows, cols, cols, 1)
 }
 
-// StridedMatrix is a view with any strides, in elements of data: element (i, j) is
+// StridedMatrix returns a view with any strides, in elements of data: element (i, j) is
 // data[i·rowStride + j·colStride].
 func StridedMatrix[E kernel.Float](data []E, rows, cols, rowStride, colStride int) Matrix {
 	m := Matrix{rows: rows, cols: cols, rowStride: rowStride, colStride: colStride}
@@ -59,8 +59,8 @@ func (m Matrix) T() Matrix {
 // Shape returns the numbers of rows and columns.
 func (m Matrix) Shape() (rows, cols int) { return m.rows, m.cols }
 
-// Strides returns the distances between neighbours in a column and in a row, in
-// elements.
+// Strides returns the distances from one row to the next and from one column to the
+// next, in elements.
 func (m Matrix) Strides() (row, col int) { return m.rowStride, m.colStride }
 
 // DType returns the type of the elements.

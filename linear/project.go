@@ -10,17 +10,16 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Project applies the layer to every row of a tensor, in as few calls of Apply as the
-// distances of the rows allow, with the same bits:
+// Project applies the layer to every row of a tensor, in as few calls of [Linear.Apply]
+// as the strides allow. The bits and the errors are those of Apply.
 //
-//	x   [B, H, L, K]  float32, not paged
-//	out [B, H, L, N]  float32, overwritten; between its first and its last element there
-//	                  is no memory of x
+//	x   [B, H, L, K]  float32, neither paged nor ragged
+//	out [B, H, L, N]  float32, neither paged nor ragged, overwritten; no element of x
+//	                  lies between its first and its last element
 //
-// The tokens [B, L, K] of a model are BLHD(data, b, l, 1, k). The heads that attention
-// works on, [B, H, L, D] with N = H·D, lie in the same memory as [B, 1, L, N].
-//
-// Errors are those of Apply.
+// The tokens [B, L, K] of a model are kernel.BLHD(x, b, l, 1, k). If N = heads·D, the
+// outputs are kernel.BLHD(out, b, l, 1, n) here and kernel.BLHD(out, b, l, heads, d) for
+// attention.
 func (l *Linear) Project(out, x kernel.Tensor, opts Options) error {
 	to, from := (*view.Tensor)(&out), (*view.Tensor)(&x)
 	if f := l.checkProject(to, from); f != nil {
@@ -75,7 +74,7 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, t := range [...]*view.Tensor{x, out} {
 		if t.IsRagged() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "a tensor that is not ragged; all its rows are one of [1, H, rows, K]"}
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "a tensor that is not ragged, such as [1, H, rows, K] of all its rows"}
 		}
 		if f := t.CheckPlain(names[i]); f != nil {
 			return f

@@ -1,124 +1,146 @@
 package linear_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
 // projectLayouts are layouts of a tensor [B, H, L, D], with the number of calls of Apply
-// that rows of both layouts the same take for [2, 3, 4].
+// that Project makes for [2, 3, 4] rows if both tensors have the layout.
 var projectLayouts = []struct {
-	name  string
-	calls int
-	view  func(b, h, l, d int) kernel.Tensor
+	name    string
+	calls   int
+	strides func(h, l, d int) [3]int
 }{
-	{"BHLD", 1, func(b, h, l, d int) kernel.Tensor { return kernel.BHLD(filled(b*h*l*d, canary), b, h, l, d) }},
-	{"BLHD", 1, func(b, h, l, d int) kernel.Tensor { return kernel.BLHD(filled(b*h*l*d, canary), b, l, h, d) }},
-	{"gaps between batch rows", 2, func(b, h, l, d int) kernel.Tensor {
-		return kernel.Strided(filled(b*(h*l*d+5), canary), [4]int{b, h, l, d}, [3]int{h*l*d + 5, l * d, d})
+	{"BHLD", 1, func(h, l, d int) [3]int { return [3]int{h * l * d, l * d, d} }},
+	{"BLHD", 1, func(h, l, d int) [3]int { return [3]int{l * h * d, d, h * d} }},
+	{"gaps between batch rows", 2, func(h, l, d int) [3]int { return [3]int{h*l*d + 5, l * d, d} }},
+	{"gaps between heads", 2 * 3, func(h, l, d int) [3]int {
+		head := l*(d+1) + 2
+		return [3]int{(h + 1) * head, head, d + 1}
 	}},
-	{"gaps between heads", 2 * 3, func(b, h, l, d int) kernel.Tensor {
-		return kernel.Strided(filled(b*(h+1)*(l*(d+1)+2), canary), [4]int{b, h, l, d}, [3]int{(h + 1) * (l*(d+1) + 2), l*(d+1) + 2, d + 1})
-	}},
-	{"gaps between all rows alike", 1, func(b, h, l, d int) kernel.Tensor {
-		return kernel.Strided(filled(b*h*l*(d+3), canary), [4]int{b, h, l, d}, [3]int{h * l * (d + 3), l * (d + 3), d + 3})
-	}},
+	{"equal gaps between all rows", 1, func(h, l, d int) [3]int { return [3]int{h * l * (d + 3), l * (d + 3), d + 3} }},
 }
 
-// Project does row by row what Apply does, whatever the layouts, and touches nothing else.
-func TestProject(t *testing.T) {
-	const n, k = 5, 7
-	r := rng(1)
-	w, bias := make([]float32, n*k), make([]float32, n)
-	r.fill(w)
-	r.fill(bias)
-	layer, err := linear.New(linear.DenseMatrix(w, n, k), bias)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, shape := range [][3]int{{2, 3, 4}, {1, 3, 4}, {2, 1, 4}, {2, 3, 1}, {1, 1, 1}, {2, 0, 4}, {0, 3, 4}} {
-		for _, from := range projectLayouts {
-			for _, to := range projectLayouts {
-				name := fmt.Sprintf("%v, %s to %s", shape, from.name, to.name)
-				x, out := from.view(shape[0], shape[1], shape[2], k), to.view(shape[0], shape[1], shape[2], n)
-				eachRow(&x, func(_, _, _ int, row []float32) { r.fill(row) })
-				if err := layer.Project(out, x, linear.Options{}); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				written := 0
-				eachRow(&out, func(b, h, l int, row []float32) {
-					want := make([]float32, n)
-					if err := layer.Apply(linear.DenseMatrix(want, 1, n), linear.DenseMatrix(rowOf(&x, b, h, l), 1, k), linear.Options{}); err != nil {
-						t.Fatal(err)
-					}
-					for e := range want {
-						if row[e] != want[e] {
-							t.Fatalf("%s: element (%d, %d, %d, %d) is %v, want %v", name, b, h, l, e, row[e], want[e])
-						}
-					}
-					written += n
-				})
-				for _, e := range out.f32 {
-					if e != canary {
-						written--
-					}
-				}
-				if written != 0 {
-					t.Fatalf("%s: %d elements between the rows were written to", name, -written)
-				}
+// A tensor4 is a tensor [B, H, L, D] with its memory.
+type tensor4 struct {
+	kernel.Tensor
+	data []float32
+}
+
+// newTensor makes a tensor full of canaries, which may have gaps after its last element.
+func newTensor(b, h, l, d int, strides [3]int) tensor4 {
+	data := testutil.Filled(b*strides[0]+h*strides[1]+l*strides[2]+d, testutil.Canary)
+	return tensor4{kernel.Strided(data, [4]int{b, h, l, d}, strides), data}
+}
+
+// eachRow calls f for all rows.
+func (t *tensor4) eachRow(f func(b, h, l int, row []float32)) {
+	shape := t.Shape()
+	for b := range shape[0] {
+		for h := range shape[1] {
+			for l := range shape[2] {
+				f(b, h, l, t.row(b, h, l))
 			}
 		}
 	}
 }
 
-// Rows at equal distances are one matrix.
-func TestProjectMerges(t *testing.T) {
-	for _, l := range projectLayouts {
-		x, out := l.view(2, 3, 4, 5), l.view(2, 3, 4, 6)
-		outer, middle, rows := rowsOfBoth(&out.grid, &x.grid)
-		if calls := outer.n * middle.n; calls != l.calls || calls*rows.n != 2*3*4 {
-			t.Errorf("%s: %d calls with %d rows, want %d", l.name, calls, rows.n, l.calls)
+func (t *tensor4) row(b, h, l int) []float32 {
+	s := t.Strides()
+	return t.data[b*s[0]+h*s[1]+l*s[2]:][:t.Shape()[3]]
+}
+
+// Project does row by row what Apply does, whatever the layouts, and touches nothing
+// else.
+func TestProject(t *testing.T) {
+	const n, k = 5, 7
+	r := testutil.Rand(1)
+	w, bias := make([]float32, n*k), make([]float32, n)
+	r.Fill(w)
+	r.Fill(bias)
+	layer := mustNew(t, linear.DenseMatrix(w, n, k), bias)
+	for _, shape := range [][3]int{{2, 3, 4}, {1, 3, 4}, {2, 1, 4}, {2, 3, 1}, {1, 1, 1}, {2, 0, 4}, {0, 3, 4}} {
+		b, h, l := shape[0], shape[1], shape[2]
+		for _, from := range projectLayouts {
+			for _, to := range projectLayouts {
+				name := fmt.Sprintf("%v, %s to %s", shape, from.name, to.name)
+				x, got := newTensor(b, h, l, k, from.strides(h, l, k)), newTensor(b, h, l, n, to.strides(h, l, n))
+				want := newTensor(b, h, l, n, to.strides(h, l, n))
+				x.eachRow(func(_, _, _ int, row []float32) { r.Fill(row) })
+				want.eachRow(func(b, h, l int, row []float32) {
+					if err := layer.Apply(linear.DenseMatrix(row, 1, n), linear.DenseMatrix(x.row(b, h, l), 1, k), linear.Options{}); err != nil {
+						t.Fatal(err)
+					}
+				})
+				if err := layer.Project(got.Tensor, x.Tensor, linear.Options{}); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				contracttest.SameRow(t, name, got.data, want.data)
+			}
+		}
+	}
+}
+
+// Rows at equal distances are one call.
+func TestProjectMergesRows(t *testing.T) {
+	layer := mustNew(t, linear.DenseMatrix(make([]float32, 5*6), 6, 5), nil)
+	for _, layout := range projectLayouts {
+		x, out := newTensor(2, 3, 4, 5, layout.strides(3, 4, 5)), newTensor(2, 3, 4, 6, layout.strides(3, 4, 6))
+		calls := 0
+		e := kernel.Exec{ParallelFor: func(int, func(int)) { calls++ }}
+		if err := layer.Project(out.Tensor, x.Tensor, linear.Options{Exec: e}); err != nil {
+			t.Fatal(err)
+		}
+		if calls != layout.calls {
+			t.Errorf("%s: %d calls of Apply, want %d", layout.name, calls, layout.calls)
 		}
 	}
 }
 
 func TestProjectErrors(t *testing.T) {
-	layer, err := linear.New(linear.DenseMatrix(make([]float32, 6), 3, 2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	memory := filled(24, canary)
+	layer := mustNew(t, linear.DenseMatrix(make([]float32, 6), 3, 2), nil)
+	memory := testutil.Filled(24, testutil.Canary)
 	out, x := kernel.BHLD(memory[:12], 1, 2, 2, 3), kernel.BHLD(memory[12:20], 1, 2, 2, 2)
+	pages := kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{2}}
+	ragged := func(t kernel.Tensor) kernel.Tensor { return t.Ragged([]int{0, 1, 2}) }
 	for _, c := range []struct {
-		arg    string
-		out, x kernel.Tensor
-		opts   linear.Options
+		what      string
+		out, x    kernel.Tensor
+		threads   int
+		arg, want string
 	}{
-		{"x", out, kernel.Tensor{}, linear.Options{}},
-		{"x", out, kernel.BHLD(memory[12:], 1, 2, 2, 3), linear.Options{}},
-		{"x", out, kernel.BHLD(make([]kernel.F16, 8), 1, 2, 2, 2), linear.Options{}},
-		{"x", out, kernel.BHLD(memory[12:19], 1, 2, 2, 2), linear.Options{}},
-		{"out", kernel.Tensor{}, x, linear.Options{}},
-		{"out", kernel.BHLD(make([]kernel.F16, 12), 1, 2, 2, 3), x, linear.Options{}},
-		{"out", kernel.BHLD(memory, 1, 2, 2, 2), x, linear.Options{}},
-		{"out", kernel.BHLD(memory[4:], 1, 2, 2, 3), x, linear.Options{}},
-		{"out", kernel.Strided(memory, [4]int{1, 2, 2, 3}, [3]int{0, 2, 3}), x, linear.Options{}},
-		{"LinearOptions.Threads", out, x, linear.Options{Exec: kernel.Exec{Threads: -1}}},
+		{"zero x", out, kernel.Tensor{}, 0, "x", "head size"},
+		{"x with other inputs", out, kernel.BHLD(memory[12:], 1, 2, 2, 3), 0, "x", "rows of 2, the inputs of the layer"},
+		{"x of f16", out, kernel.BHLD(make([]kernel.F16, 8), 1, 2, 2, 2), 0, "x", "float32"},
+		{"short x", out, kernel.BHLD(memory[12:19], 1, 2, 2, 2), 0, "x", "at least 8 elements"},
+		{"ragged x", out, ragged(x), 0, "x", "ragged in 2 rows, want a tensor that is not ragged"},
+		{"paged x", out, x.Paged(&pages), 0, "x", "neither paged nor ragged"},
+		{"zero out", kernel.Tensor{}, x, 0, "out", "head size"},
+		{"out of f16", kernel.BHLD(make([]kernel.F16, 12), 1, 2, 2, 3), x, 0, "out", "float32"},
+		{"out with other outputs", kernel.BHLD(memory, 1, 2, 2, 2), x, 0, "out", "shape [1 2 2 3]"},
+		{"out overlaps x", kernel.BHLD(memory[4:], 1, 2, 2, 3), x, 0, "out", "overlaps x"},
+		{"rows of out overlap", kernel.Strided(memory, [4]int{1, 2, 2, 3}, [3]int{0, 2, 3}), x, 0, "out", "no two elements overlap"},
+		{"ragged out", ragged(out), x, 0, "out", "ragged in 2 rows, want a tensor that is not ragged"},
+		{"both ragged", ragged(out), ragged(x), 0, "x", "not ragged"},
+		{"paged out", out.Paged(&pages), x, 0, "out", "neither paged nor ragged"},
+		{"threads", out, x, -1, "Options.Threads", "at least 1"},
 	} {
-		err := layer.Project(c.out, c.x, c.opts)
-		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != c.arg {
-			t.Errorf("got %v, want an error about %s", err, c.arg)
-		}
-		for _, e := range memory {
-			if e != canary {
-				t.Fatalf("a call with a bad %s wrote to memory", c.arg)
-			}
-		}
+		contracttest.CheckArgument(t, c.what, layer.Project(c.out, c.x, options("", c.threads)), c.arg, c.want)
 	}
-	if _, ok := layer.Project(out, x, linear.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
-		t.Error("an unknown tier is no error")
+	var tier *kernel.TierError
+	if err := layer.Project(out, x, options("mmx", 0)); !errors.As(err, &tier) {
+		t.Errorf("an unknown tier: got %v, want a TierError", err)
+	}
+	for _, e := range memory {
+		if e != testutil.Canary {
+			t.Fatal("a call that failed wrote to memory")
+		}
 	}
 }

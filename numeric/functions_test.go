@@ -5,58 +5,74 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
-// Slices of more than one call of a kernel, apart and in place, give what single
-// numbers do.
+// setDefault makes a tier the default one, or none, until the test ends.
+func setDefault(t *testing.T, tier *ukernel.Tier, unavailable *ukernel.Unavailable) {
+	before := ukernel.Default
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
+	t.Cleanup(func() { ukernel.Default = before })
+}
+
+// Slices of one element to several calls of a kernel, apart and in place, give on every
+// tier what single numbers give.
 func TestSliceFunctions(t *testing.T) {
-	for _, f := range []struct {
-		name  string
-		slice func(dst, src []float32) error
-		want  func(x float32) float32
-	}{{"Exp2Slice", numeric.Exp2Slice, numeric.Exp2}, {"TanhSlice", numeric.TanhSlice, numeric.Tanh}} {
-		for _, n := range []int{0, 1, 17, sliceElements, 2*sliceElements + 3} {
-			src, dst := make([]float32, n), make([]float32, n)
-			r := rng(n)
-			nonfinite.fill(&r, src, 1, n, n)
-			for _, to := range [][]float32{dst, src} {
-				want := make([]float32, n)
+	const call = 1 << 14 // elements that a kernel gets at once
+	contracttest.EachTier(t, func(t *testing.T, name string) {
+		tier, unavailable := ukernel.Select(name, "")
+		setDefault(t, tier, unavailable)
+		for _, f := range []struct {
+			name  string
+			slice func(dst, src []float32) error
+			want  func(x float32) float32
+		}{{"Exp2Slice", numeric.Exp2Slice, numeric.Exp2}, {"TanhSlice", numeric.TanhSlice, numeric.Tanh}} {
+			for _, n := range []int{0, 1, 17, call, 2*call + 3} {
+				src, dst, want := make([]float32, n), make([]float32, n), make([]float32, n)
+				r := testutil.Rand(n)
+				testutil.NonFinite.Fill(&r, src, 1, n, n)
 				for i, x := range src {
 					want[i] = f.want(x)
 				}
-				if err := f.slice(to, src); err != nil {
-					t.Fatalf("%s: %v", f.name, err)
-				}
-				for i := range to {
-					if !sameBits(to[i], want[i]) {
-						t.Fatalf("%s of %d numbers: [%d] is %v, want %v", f.name, n, i, to[i], want[i])
+				for _, to := range [][]float32{dst, src} {
+					if err := f.slice(to, src); err != nil {
+						t.Fatalf("%s: %v", f.name, err)
 					}
+					testutil.CheckBits(t, f.name, to, want)
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestSliceFunctionErrors(t *testing.T) {
-	x := filled(100, 7)
+	functions := []func(dst, src []float32) error{numeric.Exp2Slice, numeric.TanhSlice}
+	x := testutil.Filled(100, 7)
 	for _, c := range []struct {
-		name     string
+		what     string
 		dst, src []float32
+		want     string
 	}{
-		{"shorter", x[:9], x[50:60]},
-		{"longer", x[:11], x[50:60]},
-		{"nil", nil, x[:1]},
-		{"one before", x[9:19], x[10:20]},
-		{"one behind", x[11:21], x[10:20]},
-		{"the last element", x[19:29], x[10:20]},
+		{"shorter", x[:9], x[50:60], "length 10, that of src"},
+		{"longer", x[:11], x[50:60], "length 10, that of src"},
+		{"nil", nil, x[:1], "length 1, that of src"},
+		{"one before", x[9:19], x[10:20], "memory of its own"},
+		{"one after", x[11:21], x[10:20], "memory of its own"},
+		{"the last element", x[19:29], x[10:20], "memory of its own"},
 	} {
-		for _, f := range []func(dst, src []float32) error{numeric.Exp2Slice, numeric.TanhSlice} {
-			var wrong *kernel.ArgumentError
-			if err := f(c.dst, c.src); !errors.As(err, &wrong) || wrong.Arg != "dst" {
-				t.Errorf("%s: %v", c.name, err)
-			}
+		for _, f := range functions {
+			contracttest.CheckArgument(t, c.what, f(c.dst, c.src), "dst", c.want)
+		}
+	}
+	setDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	for _, f := range functions {
+		var tier *kernel.TierError
+		if err := f(x[:10], x[20:30]); !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
+			t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want a TierError", err)
 		}
 	}
 	for i := range x {
@@ -64,29 +80,37 @@ func TestSliceFunctionErrors(t *testing.T) {
 			t.Fatalf("element %d was changed", i)
 		}
 	}
+}
+
+// Neighbouring slices do not overlap.
+func TestSliceFunctionsAcceptNeighbours(t *testing.T) {
+	x := testutil.Filled(100, 7)
 	if err := numeric.TanhSlice(x[10:20], x[20:30]); err != nil {
-		t.Errorf("neighbours: %v", err)
+		t.Error(err)
+	}
+	if err := numeric.Exp2Slice(x[20:30], x[10:20]); err != nil {
+		t.Error(err)
 	}
 }
 
-func TestSliceFunctionsAllocate(t *testing.T) {
+func TestSliceFunctionsAllocateNothing(t *testing.T) {
 	x := make([]float32, 1000)
-	if n := testing.AllocsPerRun(20, func() {
+	testutil.CheckNoMallocs(t, "Exp2Slice, TanhSlice", 100, func() {
 		if numeric.Exp2Slice(x, x) != nil || numeric.TanhSlice(x, x) != nil {
 			t.Fatal("refused")
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
 }
 
-// Exp2, Tanh, Log2 and FMA are the fallback's, whatever the tier.
+// Exp2, Tanh, Log2 and FMA are those of package fallback, whatever the tier.
 func TestFunctionsOfNumbers(t *testing.T) {
-	r := rng(1)
-	for range 10000 {
-		x, y, z := mantissas.next(&r), mantissas.next(&r), mantissas.next(&r)
-		if !sameBits(numeric.Exp2(x), fallback.Exp2(x)) || !sameBits(numeric.Tanh(x), fallback.Tanh(x)) ||
-			!sameBits(numeric.Log2(x), fallback.Log2(x)) || !sameBits(numeric.FMA(x, y, z), fallback.FMA(x, y, z)) {
+	r := testutil.Rand(1)
+	for i := range 10000 {
+		kind := []testutil.Kind{testutil.Mantissas, testutil.NonFinite}[i%2]
+		x, y, z := kind.Next(&r), kind.Next(&r), kind.Next(&r)
+		same := testutil.SameBits
+		if !same(numeric.Exp2(x), fallback.Exp2(x)) || !same(numeric.Tanh(x), fallback.Tanh(x)) ||
+			!same(numeric.Log2(x), fallback.Log2(x)) || !same(numeric.FMA(x, y, z), fallback.FMA(x, y, z)) {
 			t.Fatalf("at %v, %v, %v", x, y, z)
 		}
 	}

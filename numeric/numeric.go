@@ -1,7 +1,11 @@
-// Package numeric has the functions of the numeric contract (see package kernel) for
-// programs that compute with the same bits on every CPU: a fused multiply-add, exp2,
-// tanh and log2, conversions between float32, binary16 and bfloat16, and quantization
-// to int8.
+// Package numeric has the functions that the numeric contract in package kernel is made
+// of, for programs that also want the same bits on every CPU:
+//
+//   - [FMA], [Exp2], [Tanh] and [Log2] of single numbers
+//   - [Exp2Slice] and [TanhSlice], which use the vector instructions of the CPU
+//   - conversion from float32 to binary16 and bfloat16 by [ToF16] and [ToBF16], and back
+//     by the methods of [kernel.F16] and [kernel.BF16]
+//   - quantization to int8 by [QuantizeInt8]
 package numeric
 
 import (
@@ -13,37 +17,38 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// FMA returns x·y + z, rounded once. x and y must not both be constants: a compiler
-// multiplies constants itself, and rounds.
+// FMA returns x·y + z, rounded once. x and y must not both be constants, as a compiler
+// may replace the product of constants by the rounded one.
 func FMA(x, y, z float32) float32 { return fallback.FMA(x, y, z) }
 
-// Exp2 returns 2^x with the bits of the contract's exp2, within 0.80 ulp: exactly 0
-// below -126, where float32 has no more normal numbers, +Inf from 128 on, NaN for NaN.
+// Exp2 returns 2^x with the bits of the contract's exp2, within 0.80 ulp. It is exactly 0
+// below -126, where float32 has no normal numbers, +Inf from 128 on, and NaN for NaN.
 func Exp2(x float32) float32 { return fallback.Exp2(x) }
 
 // Tanh returns the hyperbolic tangent of x with the bits of the contract's tanh, within
-// 1.85 ulp: odd, ±1 from ±9.0110 on, NaN for NaN.
+// 1.85 ulp. It is an odd function, ±1 from ±9.0110 on, and NaN for NaN.
 func Tanh(x float32) float32 { return fallback.Tanh(x) }
 
 // Log2 returns the binary logarithm of x with the bits of the contract's log2, within
-// 1.66 ulp, also around 1: -Inf for ±0, +Inf for +Inf, NaN for NaN and below 0.
+// 1.66 ulp, also around 1. It is -Inf for ±0, +Inf for +Inf, and NaN for NaN and below 0.
 func Log2(x float32) float32 { return fallback.Log2(x) }
 
-// Exp2Slice computes dst[i] = Exp2(src[i]) on the default tier. dst may be src; if
-// they overlap in part or their lengths differ, it returns a [*kernel.ArgumentError].
-// If ATTN_TIER names a tier that cannot run, it returns a [*kernel.TierError]. After
-// an error dst is untouched.
+// Exp2Slice computes dst[i] = Exp2(src[i]) on the default tier. dst may be src. If they
+// overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If
+// ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves
+// dst untouched.
 func Exp2Slice(dst, src []float32) error {
 	return onSlices(dst, src, func(f *ukernel.Functions) func(dst, src []float32) { return f.Exp2 })
 }
 
-// TanhSlice computes dst[i] = Tanh(src[i]), see [Exp2Slice].
+// TanhSlice computes dst[i] = Tanh(src[i]) on the default tier. dst, src and the errors
+// are those of [Exp2Slice].
 func TanhSlice(dst, src []float32) error {
 	return onSlices(dst, src, func(f *ukernel.Functions) func(dst, src []float32) { return f.Tanh })
 }
 
-// sliceElements is how many elements one call of a kernel computes: some microseconds
-// of work, as assembly cannot be preempted.
+// sliceElements is the number of elements that one call of a kernel computes. That takes
+// some microseconds, in which the goroutine cannot be preempted.
 const sliceElements = 1 << 14
 
 func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, src []float32)) error {
@@ -66,10 +71,11 @@ func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, 
 	return nil
 }
 
-// ToF16 returns the F16 nearest to x, ties to even: infinite from 65520 on, subnormal
-// below 2^-14. Every NaN becomes 0x7e00.
+// ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from
+// 65520 on and subnormal below 2^-14. Every NaN becomes 0x7e00.
 func ToF16(x float32) kernel.F16 { return kernel.F16(fallback.ToF16(x)) }
 
-// ToBF16 returns the BF16 nearest to x, ties to even: infinite from half a unit beyond
-// the largest number on. Every NaN becomes 0x7fc0.
+// ToBF16 returns the BF16 nearest to x, ties to even. It is infinite for magnitudes from
+// (2-2^-8)·2^127 on, half a unit beyond the largest finite BF16. Every NaN becomes
+// 0x7fc0.
 func ToBF16(x float32) kernel.BF16 { return kernel.BF16(fallback.ToBF16(x)) }

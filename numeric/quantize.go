@@ -8,19 +8,19 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// QuantizeInt8 makes int8 elements and scales for [kernel.Tensor.Scaled] from float32:
-// each group of neighbouring elements of src shares a scale. With m the largest
-// magnitude of a group,
+// QuantizeInt8 makes int8 elements and scales for [kernel.Tensor.Scaled] from float32.
+// Each group of neighbouring elements of src has one scale. With m the largest magnitude
+// of the group,
 //
 //	scale = m/127
 //	dst   = src/scale, rounded to an integer, ties to even, and limited to ±127
 //
-// where quotients are rounded to float32. Where the scale is 0, as for zeros, dst is
-// 0. The bits are the same on every CPU.
+// where both quotients are rounded to float32. If the scale is 0, as for zeros, dst is 0.
+// The bits are the same on every CPU.
 //
-// dst is as long as src, group divides that length, and scales has one element per
-// group and shares no memory with src. Any violation, and a NaN or an infinity in src,
-// is a [*kernel.ArgumentError], and nothing is written.
+// dst is as long as src, and group divides that length. scales has one element per group
+// and shares no memory with src. All numbers in src are finite. Otherwise the error is a
+// [*kernel.ArgumentError], and nothing is written.
 func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 	if err := checkQuantize(dst, scales, src, group); err != nil {
 		return err

@@ -1,35 +1,36 @@
 package numeric_test
 
 import (
-	"errors"
 	"math"
 	"math/big"
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/numeric"
 )
 
-// TestQuantizeInt8 compares with exact arithmetic: the scale is m/127 rounded once,
-// the elements are quotients rounded to float32 and then to an integer.
+// By exact arithmetic, the scale is m/127 rounded once, and the elements are quotients
+// rounded to float32 and then to an integer.
 func TestQuantizeInt8(t *testing.T) {
 	round := func(x, y float32) float32 { // x/y, rounded
 		q := new(big.Rat).Quo(new(big.Rat).SetFloat64(float64(x)), new(big.Rat).SetFloat64(float64(y)))
 		z, _ := q.Float32()
 		return z
 	}
+	kinds := [...]testutil.Kind{testutil.Dyadics, testutil.Mantissas, testutil.Specials, testutil.Zeros}
 	for n := range 600 {
-		r := rng(n)
-		group, groups := 1+r.intn(40), r.intn(4)
+		r := testutil.Rand(n)
+		group, groups := 1+r.IntN(40), r.IntN(4)
 		src := make([]float32, group*groups)
 		for i := range src {
-			src[i] = []values{dyadics, mantissas, specials, zeros}[n%4].next(&r)
+			src[i] = kinds[n%4].Next(&r)
 			if n%5 == 0 {
-				src[i] = math.Float32frombits(uint32(r.intn(400))) // subnormal
+				src[i] = math.Float32frombits(uint32(r.IntN(400))) // subnormal
 			}
 		}
-		dst, scales := make([]int8, len(src)), make([]float32, groups)
+		dst, scales := slices.Repeat([]int8{99}, len(src)), testutil.Filled(groups, 99)
 		if err := numeric.QuantizeInt8(dst, scales, src, group); err != nil {
 			t.Fatal(err)
 		}
@@ -52,31 +53,38 @@ func TestQuantizeInt8(t *testing.T) {
 	}
 }
 
-func TestQuantizeErrors(t *testing.T) {
+func TestQuantizeInt8Errors(t *testing.T) {
 	src := []float32{1, 2, 3, 4}
-	for _, test := range []struct {
+	for _, c := range []struct {
 		arg         string
 		dst         []int8
 		scales, src []float32
 		group       int
+		want        string
 	}{
-		{"group", make([]int8, 4), make([]float32, 2), src, 0},
-		{"group", make([]int8, 4), make([]float32, 2), src, -2},
-		{"src", make([]int8, 4), make([]float32, 1), src, 3},
-		{"dst", make([]int8, 3), make([]float32, 2), src, 2},
-		{"scales", make([]int8, 4), make([]float32, 3), src, 2},
-		{"scales", make([]int8, 4), src[2:], src, 2},
-		{"src", make([]int8, 4), make([]float32, 2), []float32{1, 2, 3, nan32}, 2},
-		{"src", make([]int8, 4), make([]float32, 2), []float32{1, -inf32, 3, 4}, 2},
+		{"group", make([]int8, 4), make([]float32, 2), src, 0, "at least 1"},
+		{"group", make([]int8, 4), make([]float32, 2), src, -2, "at least 1"},
+		{"src", make([]int8, 4), make([]float32, 1), src, 3, "a multiple of the group"},
+		{"dst", make([]int8, 3), make([]float32, 2), src, 2, "as many as src has: 4"},
+		{"scales", make([]int8, 4), make([]float32, 3), src, 2, "one for each group: 2"},
+		{"scales", make([]int8, 4), src[2:], src, 2, "memory of their own"},
+		{"src", make([]int8, 4), make([]float32, 2), []float32{1, 2, 3, testutil.NaN}, 2, "NaN as element 3"},
+		{"src", make([]int8, 4), make([]float32, 2), []float32{1, -testutil.Inf, 3, 4}, 2, "-Inf as element 1"},
 	} {
-		fill(src[:], 7)
-		err := numeric.QuantizeInt8(test.dst, test.scales, test.src, test.group)
-		var arg *kernel.ArgumentError
-		if !errors.As(err, &arg) || arg.Arg != test.arg {
-			t.Errorf("got %v, want an ArgumentError about %s", err, test.arg)
-		}
-		if slices.ContainsFunc(test.dst, func(x int8) bool { return x != 0 }) || slices.ContainsFunc(test.scales, func(x float32) bool { return x != 0 && x != 7 }) {
+		contracttest.Fill(src, 7)
+		err := numeric.QuantizeInt8(c.dst, c.scales, c.src, c.group)
+		contracttest.CheckArgument(t, "", err, c.arg, c.want)
+		if slices.ContainsFunc(c.dst, func(x int8) bool { return x != 0 }) || slices.ContainsFunc(c.scales, func(x float32) bool { return x != 0 && x != 7 }) {
 			t.Errorf("%v: something was written", err)
 		}
 	}
+}
+
+func TestQuantizeInt8AllocatesNothing(t *testing.T) {
+	src, dst, scales := testutil.Floats(96), make([]int8, 96), make([]float32, 3)
+	testutil.CheckNoMallocs(t, "QuantizeInt8", 100, func() {
+		if err := numeric.QuantizeInt8(dst, scales, src, 32); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

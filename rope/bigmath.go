@@ -8,8 +8,8 @@ import (
 // Frequencies are computed in multiple precision, once for each Rope, so that package
 // math, whose results depend on the architecture, is not involved.
 
-// precision is the precision in bits of the arithmetic that finds a frequency. The 128
-// bits that are kept are those of the exact value but for one in 2^100.
+// precision is the number of bits that a frequency is computed with. The 128 bits that
+// are kept are those of the exact value, but for one frequency in 2^100.
 const precision = 320
 
 // pi is π to 330 bits.
@@ -32,8 +32,9 @@ func angleOf(radians *big.Float) angle {
 // number returns x in the precision of precision.
 func number(x float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(x) }
 
-// logarithm returns the natural logarithm of x ≥ 1: that of a root near 1, as twice the
-// area tangent hyperbolic of (x-1)/(x+1), times the root's degree.
+// logarithm returns the natural logarithm of x ≥ 1. With b = x^(1/2^12), which is near 1,
+//
+//	ln x = 2^12·ln b = 2^13·artanh((b-1)/(b+1))
 func logarithm(x float64) *big.Float {
 	const roots, terms = 12, 32
 	b := number(x)
@@ -49,8 +50,8 @@ func logarithm(x float64) *big.Float {
 	return sum.SetMantExp(sum, roots+1)
 }
 
-// exponential returns e^x for |x| < 2^6, by Taylor's series of a small part of x, squared
-// as often as that was halved.
+// exponential returns e^x = (e^(x/2^16))^(2^16) for |x| < 2^6, the inner power by Taylor's
+// series.
 func exponential(x *big.Float) *big.Float {
 	const halvings, terms = 16, 32
 	x = number(0).SetMantExp(x, -halvings)

@@ -10,45 +10,46 @@ import (
 
 // Config describes a Rope.
 type Config struct {
-	// Dims is how many numbers of a head are rotated, the first ones; it is even. The
-	// rest of a head stays as it is.
+	// Dims is the number of elements of a head that are rotated, from the first one on.
+	// It is even. The rest of a head does not change.
 	Dims int
 
 	// Base sets the frequencies: pair i rotates by Base^(-2i/Dims) radians from one
 	// position to the next. It is from 1 to 2^64; 0 means 10000.
 	Base float64
 
-	// Frequencies, if not nil, holds the frequencies of the Dims/2 pairs instead, in
-	// radians per position, each 0 or of a magnitude from 2^-64 to 2^64: for models that
-	// scale them pair by pair (NTK by parts, Llama 3, YaRN).
+	// Frequencies, if not nil, holds the frequencies of the Dims/2 pairs, and Base is not
+	// used. They are in radians per position, each 0 or of a magnitude from 2^-64 to 2^64.
+	// This is for models that scale the frequencies pair by pair (NTK by parts, Llama 3,
+	// YaRN).
 	Frequencies []float64
 
-	// Scaling divides all frequencies, or equivalently the positions, for models whose
-	// context was extended in that way ("position interpolation"). It is from 2^-32 to
-	// 2^32; 0 means 1.
+	// Scaling divides all frequencies. That is the same as dividing the positions, which
+	// is how the context of some models was extended ("position interpolation"). It is
+	// from 2^-32 to 2^32; 0 means 1.
 	Scaling float64
 
-	// Pairing says which numbers of a head make a pair.
+	// Pairing says which elements of a head make a pair.
 	Pairing Pairing
 
-	// Positions is the number of positions, from 0 on, whose cosines and sines are
-	// computed once and kept, 4·Dims bytes each. All others are computed when they are
-	// used, which takes some 25 ns per pair and position; the bits are the same.
+	// Positions is the number of positions, from 0 on, whose cosines and sines New
+	// computes and keeps in a table, 4·Dims bytes each. Those of other positions are
+	// computed when they are used, which takes some 25 ns per pair. The bits are the same.
 	Positions int
 }
 
-// Pairing says which numbers of a head make a pair.
+// Pairing says which elements of a head make a pair.
 type Pairing uint8
 
 const (
-	// RotateHalf pairs number i with number i+Dims/2 (GPT-NeoX; Llama in the checkpoints
-	// of Hugging Face).
+	// RotateHalf pairs element i with element i+Dims/2 (GPT-NeoX; Llama in the
+	// checkpoints of Hugging Face).
 	RotateHalf Pairing = iota
-	// Interleaved pairs number 2i with number 2i+1 (GPT-J; Llama in Meta's checkpoints).
+	// Interleaved pairs element 2i with element 2i+1 (GPT-J; Llama in Meta's checkpoints).
 	Interleaved
 )
 
-// The most dims, and the most floats of a table: 8 GiB, less where an int has 32 bits.
+// The largest Dims, and the most floats in a table: 8 GiB, less if an int has 32 bits.
 const (
 	maxDims  = 1 << 20
 	maxTable = min(1<<31, math.MaxInt/8)

@@ -1,6 +1,6 @@
-// Package rope rotates queries and keys by angles that grow with their positions
-// (Su et al.: "RoFormer: Enhanced Transformer with Rotary Position Embedding"), with
-// the same bits on every CPU and exact angles at any position.
+// Package rope rotates queries and keys by angles that grow with their positions (Su et
+// al.: "RoFormer: Enhanced Transformer with Rotary Position Embedding"). The angles are
+// exact at any position, and the results have the same bits on every CPU.
 package rope
 
 import (
@@ -20,24 +20,29 @@ import (
 //	y0 = x0·cos - x1·sin
 //	y1 = x1·cos + x0·sin
 //
-// Each product is rounded and then the sum, as with three operations on float32. A NaN
-// that arises is the NaN 0x7FC00000.
+// in float32, where both products and then their sum are rounded. A result that is NaN
+// is the NaN 0x7FC00000.
 //
-// The cosine and the sine are those of the exact product of position and frequency,
-// rounded to float32, in these steps. The frequency, in turns per position, is rounded
-// to a multiple of 2^-128 and multiplied in integers. The rest after the nearest
-// quarter of a turn is cut to 53 bits, multiplied by 2π in float64, and enters Taylor's
-// series (up to the terms x^17 and x^16, coefficients rounded to float64, Horner's rule
-// in x²). So the bits are the same on every CPU. For positions up to ±2^31 the results
-// are the floats nearest to the true cosines and sines, except for one in some 10^8,
-// which is the neighbouring float.
+// The cosine and the sine have the same bits on every CPU, as they are computed in these
+// steps:
+//
+//   - The frequency, in turns per position, is rounded to a multiple of 2^-128 and
+//     multiplied by the position in integers, modulo whole turns.
+//   - The nearest quarter of a turn is subtracted. What remains is cut to 53 bits and
+//     multiplied by 2π in float64.
+//   - The cosine and the sine of that angle x are Taylor's series up to x^16 and x^17:
+//     by Horner's rule in x², with coefficients rounded to float64.
+//   - They are rounded to float32.
+//
+// For positions up to ±2^31 the results are the floats nearest to the true cosine and
+// sine, except for one in some 10^8, which is the neighbouring float.
 type Rope struct {
 	frequencies []angle // of the pairs, per position
 	pairing     Pairing
 	table       []float32 // [positions][cosines, sines of all pairs]
 }
 
-// New prepares a Rope. An unsuitable field of the configuration is a
+// New makes a Rope. A field of the configuration that is out of range is a
 // [*kernel.ArgumentError].
 func New(c Config) (*Rope, error) {
 	if f := c.check(); f != nil {
@@ -51,11 +56,11 @@ func New(c Config) (*Rope, error) {
 	return r, nil
 }
 
-// Dims returns how many numbers of a head are rotated.
+// Dims returns the number of elements of a head that are rotated.
 func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
-// CosSin writes the cosines and sines of a position's angles, one per pair: both have
-// Dims()/2 elements, or the error is a [*kernel.ArgumentError].
+// CosSin writes the cosines and sines of a position's angles, one per pair. Both slices
+// must have Dims()/2 elements; otherwise the error is a [*kernel.ArgumentError].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
 	for _, s := range []struct {
 		name string
@@ -81,13 +86,13 @@ func (r *Rope) compute(position int, row []float32) {
 	r.cosSin(position, row[:n], row[n:])
 }
 
-// Apply rotates x, a float32 tensor [B, H, L, D] with D ≥ Dims(), in place: each row by
-// its position, which all heads of a token share. positions holds either L positions,
-// the same for all batch rows, or B·L, row by row. Any int is a position. Rotating by
-// -p undoes rotating by p, up to rounding.
+// Apply rotates x in place: a float32 tensor [B, H, L, D] with D ≥ Dims(), neither paged
+// nor ragged. All heads of a token have the same position. positions holds either L
+// positions, which are those of every batch row, or B·L, one batch row after the other.
+// Any int is a position. Rotating by -p undoes rotating by p, up to rounding.
 //
-// The call allocates nothing once warm. Calls that share no row may run at once. Bad
-// input is a [*kernel.ArgumentError], and x stays untouched.
+// The call allocates nothing once warm. Calls that share no row may run at once. An
+// error is a [*kernel.ArgumentError] and leaves x untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 	v := (*view.Tensor)(&x)
 	if f := r.check(v, positions); f != nil {

@@ -32,8 +32,8 @@ func (f *Func) Label(name string) {
 	f.lines = append(f.lines, name+":")
 }
 
-// Comment adds a line of comment.
-func (f *Func) Comment(format string, args ...any) {
+// Commentf adds a line of comment.
+func (f *Func) Commentf(format string, args ...any) {
 	f.lines = append(f.lines, "", "\t// "+fmt.Sprintf(format, args...))
 }
 

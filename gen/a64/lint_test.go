@@ -188,7 +188,7 @@ func TestFile(t *testing.T) {
 	p, n, v := f.GP(), f.GP(), f.Vec()
 	f.Op("MOVD", table, p)
 	f.Load(f.Len("x"), n)
-	f.Comment("Round and round.")
+	f.Commentf("Round and round.")
 	f.Label("loop")
 	f.Op("FMOVQ", At(p, 16), v)
 	f.FMLALane(v, v, v.S(2))

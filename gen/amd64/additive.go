@@ -1,21 +1,22 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Additive has hidden units in the lanes: K is read as it lies, in the order in which it
-// lies, and the rows that will be needed soon are prefetched, so that all of it comes from
-// memory while tanh, which is nearly all of the time, is computed. The contract's 16
-// chains are a vector with AVX-512, two with AVX2, and a line of the cache. Steps do not
-// wait for each other, and neither do scores: the CPU adds up the chains of one while it
-// takes tanh for the next.
+// Additive has the hidden units in the lanes. It reads K as it lies and in the order in
+// which it lies, and prefetches the rows that will be needed soon. So all of K comes from
+// memory while tanh is computed, which takes nearly all of the time. The contract's 16
+// chains are one vector with AVX-512, two with AVX2, and one cache line. Steps do not
+// depend on each other, and neither do scores: the CPU adds up the chains of one score
+// while it computes tanh for the next.
 //
-// General registers: pointers behind a row of k, of q, of what is prefetched and of the
-// weights, with one index that runs from -length to 0; the score, the first one of the
-// query, the keys and the queries left, and two strides.
+// General registers: pointers to the ends of a row of k, of q, of the prefetched rows and
+// of the weights, with one index that runs from -length to 0; the score, the first score
+// of the query, the keys and the queries left, and two strides.
 func (g *gen) Additive() {
 	g.function(spec.Additive)
 	a := adder{gen: g, k: g.GP64(), next: g.GP64(), weights: g.slice("weights"), length: g.sliceLen("weights"), q: g.slice("q"), score: g.GP64()}
@@ -24,31 +25,25 @@ func (g *gen) Additive() {
 	a.tanh = g.tanhOperands()
 	g.LEAQ(indexed(a.weights, a.length, 4), a.weights)
 	g.LEAQ(indexed(a.q, a.length, 4), a.q)
-	g.TESTQ(queries, queries)
-	g.JZ(operand.LabelRef("done"))
-	g.Label("query")
-	g.Load(g.Param("m"), keys)
-	g.TESTQ(keys, keys)
-	g.JZ(operand.LabelRef("done"))
-	g.Load(g.Param("k").Base(), a.k)
-	g.LEAQ(indexed(a.k, a.length, 4), a.k)
-	g.Load(g.Param("next").Base(), a.next)
-	g.LEAQ(indexed(a.next, a.length, 4), a.next)
-	g.MOVQ(first, a.score)
-	g.Label("key")
-	a.one()
-	g.ADDQ(ldk, a.k)
-	g.ADDQ(ldk, a.next)
-	g.ADDQ(ld, a.score)
-	g.DECQ(keys)
-	g.JNZ(operand.LabelRef("key"))
-	g.Load(g.Param("ldq"), keys)
-	g.LEAQ(indexed(a.q, keys, 4), a.q)
-	g.ADDQ(operand.Imm(4), first)
-	g.DECQ(queries)
-	g.JNZ(operand.LabelRef("query"))
-	g.Label("done")
-	g.ret()
+	loop.AnyTimes(g, queries, "query", "done", false, func() {
+		g.Load(g.Param("m"), keys)
+		g.JumpIfZero(keys, "done")
+		g.Load(g.Param("k").Base(), a.k)
+		g.LEAQ(indexed(a.k, a.length, 4), a.k)
+		g.Load(g.Param("next").Base(), a.next)
+		g.LEAQ(indexed(a.next, a.length, 4), a.next)
+		g.MOVQ(first, a.score)
+		loop.Times(g, keys, "key", func() {
+			a.one()
+			g.ADDQ(ldk, a.k)
+			g.ADDQ(ldk, a.next)
+			g.ADDQ(ld, a.score)
+		})
+		g.Load(g.Param("ldq"), keys)
+		g.LEAQ(indexed(a.q, keys, 4), a.q)
+		g.ADDQ(operand.Imm(4), first)
+	})
+	g.Return()
 }
 
 type adder struct {
@@ -60,7 +55,7 @@ type adder struct {
 
 // one emits one score.
 func (g adder) one() {
-	acc := g.vectorsOf(spec.AdditiveChains / g.lanes())
+	acc := g.Vecs(spec.AdditiveChains / g.lanes())
 	for _, v := range acc {
 		g.zero(g.Context, v)
 	}
@@ -68,7 +63,7 @@ func (g adder) one() {
 	g.MOVQ(g.length, x)
 	g.NEGQ(x)
 	g.JZ(operand.LabelRef("sum"))
-	g.align()
+	g.AlignLoop()
 	g.Label("step")
 	g.PREFETCHT0(indexed(g.next, x, 4))
 	for v := range acc {
@@ -88,7 +83,7 @@ func (g adder) one() {
 	g.VMOVSS(g.sumOfHalves(acc), at(g.score, 0))
 }
 
-// sumOfHalves adds the upper half of all lanes to the lower one until one is left.
+// sumOfHalves adds the upper half of all lanes to the lower half until one lane is left.
 func (g *gen) sumOfHalves(v []reg.VecVirtual) reg.Register {
 	for ; len(v) > 1; v = v[:len(v)/2] {
 		for i, upper := range v[len(v)/2:] {

@@ -1,9 +1,8 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -12,21 +11,20 @@ import (
 type avx2 struct{}
 
 func (avx2) name() string { return "AVX2" }
-func (avx2) file() string { return "avx2" }
 func (avx2) lanes() int   { return 8 }
 func (avx2) evex() bool   { return false }
 
-// tiles: 12 accumulators each, which hide the FMA's latency of 4 on two units
-// with 8 to spare, beside the vectors of B and one broadcast of A.
+// tiles have 12 accumulators each: 8 would hide the FMA's latency of 4 on two units. The
+// other registers are for the vectors of B and one broadcast of A.
 func (avx2) tiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6}, {Vectors: 3, Rows: 4}}
 }
 
-// weightTile: 12 accumulators again, but with all of a strip's memory in one go.
+// weightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
 func (avx2) weightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
 
-// skinnyRows: with the two vectors of a tile's 16 keys 8 accumulators, which leave
-// room for a transpose.
+// skinnyRows: with the two vectors of a tile's 16 keys, 4 rows take 8 accumulators, which
+// leaves registers for a transpose.
 func (avx2) skinnyRows() int  { return 4 }
 func (avx2) skinnyWords() int { return 4 }
 func (avx2) skinnyParts() int { return 2 }
@@ -57,8 +55,8 @@ func (avx2) fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z
 	c.VBLENDVPS(keep, x, y, x)
 }
 
-// split leaves n as int32: the conversion rounds ties to even itself. Where |x|
-// is beyond int32, n is wrong and scale answers 0 or NaN without it.
+// split leaves n as int32: the conversion rounds ties to even. If |x| is beyond int32, n is
+// wrong, and scale returns 0 or NaN without it.
 func (avx2) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
 	c.VCVTPS2DQ(x, n)
 	c.VCVTDQ2PS(n, r)
@@ -67,8 +65,8 @@ func (avx2) split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.
 	return x
 }
 
-// scale adds n to the exponent: p·2^n is a normal number where x ≥ -126, as p ≥ 1
-// for the smallest n. NaN: n is 1<<31 there, and nothing is added.
+// scale adds n to the exponent: p·2^n is a normal number if x ≥ -126, as p ≥ 1 for the
+// smallest n. For a NaN n is 1<<31, and nothing is added.
 func (avx2) scale(c *build.Context, p, n, keep reg.Register) {
 	c.VPSLLD(operand.Imm(23), n, n)
 	c.VPADDD(n, p, p)
@@ -95,7 +93,7 @@ func (avx2) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	c.VPXOR(z, x, x)
 }
 
-func (avx2) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+func (avx2) maskSpan(c *build.Context, s, j, lo, hi, other reg.Register) {
 	before, inside := c.YMM(), c.YMM()
 	c.VPCMPGTD(j, lo, before) // lo > j
 	c.VPCMPGTD(j, hi, inside) // hi > j
@@ -141,16 +139,17 @@ func (avx2) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VMOVDQU(high, m)
 }
 
-// loadQuarters fills both halves first: of a load of the lower one alone avo does
-// not know that it is the first use of the register.
+// loadQuarters fills both halves first: for a load of the lower half alone, avo does not
+// know that it is the first use of the register.
 func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
 	c.VBROADCASTF128(addr(0), v)
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
-// keyWords leaves half of the words to the other part, for which it loads the rows once
-// more: two vectors of these and the FMAs' own are all registers. The halves of binary16 are
-// transposed as such: 4 rows' even halves come before their odd ones in every quarter.
+// keyWords makes half of the words. For the other half, the other part, it loads the rows
+// once more: two vectors of words and the registers of the FMAs are all registers. The
+// halves of binary16 are transposed as such: in every quarter the even halves of 4 rows come
+// before the odd ones.
 func (i avx2) keyWords(w *keyWidener, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
 	unpack := [][]func(...operand.Op){{w.VUNPCKLPS, w.VUNPCKHPS}, {w.VUNPCKLPD, w.VUNPCKHPD}}
 	if w.element == spec.F16 {
@@ -160,7 +159,7 @@ func (i avx2) keyWords(w *keyWidener, row func(i int) operand.Mem, v, part int) 
 	if w.element == spec.F16 || w.element == spec.Int8 {
 		load = i.loadHalves
 	}
-	rows := w.vectorsOf(4)
+	rows := w.Vecs(4)
 	for x := range rows {
 		load(w.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
 	}
@@ -171,9 +170,9 @@ func (i avx2) keyWords(w *keyWidener, row func(i int) operand.Mem, v, part int) 
 	return rows[:2]
 }
 
-// loadHalves is loadQuarters with a second load and a blend for an insertion, which on Zen 4
-// takes more room from FMAs; an eighth in int8. float32 has no loads to spare for it there, and
-// bfloat16, by llvm-mca, no instructions on Skylake.
+// loadHalves is loadQuarters with a second load and a blend instead of an insertion, which
+// on Zen 4 takes more issue slots from FMAs: an eighth for int8. For float32 there are no
+// loads left on Zen 4, and for bfloat16, by llvm-mca, no issue slots on Skylake.
 func (avx2) loadHalves(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
 	high := c.YMM()
 	c.VBROADCASTF128(addr(0), v)
@@ -183,7 +182,7 @@ func (avx2) loadHalves(c *build.Context, v reg.VecVirtual, addr func(int) operan
 
 func (avx2) halvesOrder(*gen) operand.Op { return nil }
 
-// widenWords sorts the quarters of 64 bits, even halves' first.
+// widenWords sorts the 64-bit quarters: those of even halves come first.
 func (avx2) widenWords(c *build.Context, x reg.VecVirtual, _ operand.Op) []keyColumn {
 	return []keyColumn{func() reg.VecVirtual {
 		even := c.YMM()

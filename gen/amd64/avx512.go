@@ -1,9 +1,8 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -12,20 +11,19 @@ import (
 type avx512 struct{}
 
 func (avx512) name() string { return "AVX512" }
-func (avx512) file() string { return "avx512" }
 func (avx512) lanes() int   { return 16 }
 func (avx512) evex() bool   { return true }
 
-// tiles: between 12 and 24 accumulators. With two units and two loads a cycle, a
-// Gemm is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
+// tiles have between 12 and 24 accumulators. With two FMA units and two loads per cycle, a
+// tile is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
 func (avx512) tiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 8}, {Vectors: 3, Rows: 8}, {Vectors: 4, Rows: 6}}
 }
 
-// weightTile is the shape of one of the tiles.
+// weightTile is the same as one of tiles.
 func (avx512) weightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
 
-// skinnyRows: as many as a panel of 8 lanes has.
+// skinnyRows are as many as a query tile of 8 lanes has.
 func (avx512) skinnyRows() int  { return 8 }
 func (avx512) skinnyWords() int { return 8 }
 func (avx512) skinnyParts() int { return 1 }
@@ -34,7 +32,7 @@ func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
 func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
 
-// fmaBroadcast takes the number as the instruction's memory operand.
+// fmaBroadcast uses the number as the instruction's memory operand.
 func (avx512) fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
 	c.VFMADD231PS_BCST(m, b, acc)
 }
@@ -80,7 +78,7 @@ func (avx512) xor(c *build.Context, x, y reg.Register, m operand.Mem) {
 	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
 }
 
-func (avx512) hide(c *build.Context, s, j, lo, hi, other reg.Register) {
+func (avx512) maskSpan(c *build.Context, s, j, lo, hi, other reg.Register) {
 	after, inside := c.K(), c.K()
 	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
 	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
@@ -131,12 +129,12 @@ func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 	}
 }
 
-// keyWords loads 8 words of two rows into each vector: the fewest loads, which
-// the FMAs need too. After the 4×4 transposes every vector holds two columns of 8
-// rows; the quarters are exchanged with those of the other 8 rows.
+// keyWords loads 8 words of two rows into each vector, which takes the fewest loads: FMAs
+// need loads, too. After the 4×4 transposes every vector has two columns of 8 rows. Then the
+// quarters are exchanged with those of the other 8 rows.
 func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
-		rows := w.vectorsOf(4)
+		rows := w.Vecs(4)
 		for x := range rows {
 			loadFirst(w.Context, row(16*v+first+x), rows[x], rows[x].AsY())
 			w.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
@@ -144,7 +142,7 @@ func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []r
 		return w.transpose4(rows)
 	}
 	low, high := half(0), half(8)
-	columns := w.vectorsOf(8)
+	columns := w.Vecs(8)
 	for x := range low {
 		w.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
 		w.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
@@ -155,7 +153,7 @@ func (avx512) keyWords(w *keyWidener, row func(i int) operand.Mem, v, _ int) []r
 func (avx512) halvesOrder(g *gen) operand.Op {
 	words := make([]uint32, 16)
 	for i := range words {
-		first := uint32(i%8*4 + i/8) // of the lower halves, then of the upper ones
+		first := uint32(i%8*4 + i/8) // the lower halves first, then the upper ones
 		words[i] = (first+2)<<16 | first
 	}
 	return g.atHand(g.repeated("halves", words...))
@@ -175,8 +173,9 @@ func (avx512) widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) [
 	}}
 }
 
-// wordBytes: a byte i of the lower two with its sign flipped, i+128, is put where the mantissa
-// of 2^23, or 2^15, ends with it. The number that comes out is that plus i+128.
+// wordBytes returns constants for the lower two bytes: byte i with its sign flipped, i+128,
+// becomes the last bits of the mantissa of 2^23, or 2^15. The resulting number is that
+// plus i+128.
 func (avx512) wordBytes(g *gen) []wordByte {
 	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
 	return []wordByte{
@@ -186,8 +185,8 @@ func (avx512) wordBytes(g *gen) []wordByte {
 	}
 }
 
-// widenByte: of the upper two bytes a shift is needed anyway; and these and the conversion
-// go where Zen 4 has no FMAs, unlike all that is logical.
+// widenByte shifts the upper two bytes, which need a shift anyway. On Zen 4 shifts and the
+// conversion are executed on ports without FMAs, logical instructions are not.
 func (avx512) widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual {
 	if b.mask == nil {
 		return g.shiftByte(words, b)
@@ -219,8 +218,8 @@ func (avx512) mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd
 	c.VBLENDMPS(m, v, odd, v)
 }
 
-// transposeQuarters picks, two and two, quarters 0 and 1 or 2 and 3 of two vectors,
-// and then the even or the odd ones of these.
+// transposeQuarters first picks quarters 0 and 1, or 2 and 3, of two vectors, and then the
+// even or the odd ones of the results.
 func (avx512) transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
 	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
 		z := c.ZMM()

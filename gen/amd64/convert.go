@@ -1,18 +1,19 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The converters go row by row, a vector of elements a turn. Where the vector does
-// not divide the row, the last turn goes back to the row's last elements: some
-// are converted a second time, with the same result. Rows shorter than a
-// vector go element by element.
+// The converters work row by row, one vector of elements per iteration. If the vector
+// does not divide the row, the last iteration goes back to the row's last elements: some
+// are converted a second time, with the same result. Rows shorter than a vector are
+// converted element by element.
 
-// elements emits the loop over count ≥ 1 elements; i is the index of the one at
-// hand, or of the first in a vector.
+// elements emits the loop over count ≥ 1 elements. i is the index of the element, or of the
+// first one of a vector.
 func (g *gen) elements(count reg.Register, vector, single func(i reg.Register)) {
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
@@ -26,7 +27,7 @@ func (g *gen) elements(count reg.Register, vector, single func(i reg.Register)) 
 	g.JLE(operand.LabelRef("vector"))
 	g.CMPQ(i, count)
 	g.JE(operand.LabelRef("done"))
-	g.Comment("Less than a vector is left: do the last one.")
+	g.Comment("Less than a vector is left: convert the last one.")
 	g.MOVQ(last, i)
 	g.JMP(operand.LabelRef("vector"))
 	g.Label("single")
@@ -37,32 +38,28 @@ func (g *gen) elements(count reg.Register, vector, single func(i reg.Register)) 
 	g.Label("done")
 }
 
-// rows emits a function that converts rows of elements of from bytes into such of
-// to bytes. init makes what the conversions need.
+// rows emits a function that converts rows of elements of from bytes to elements of to
+// bytes. init loads the constants of the conversions.
 func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst operand.Mem), init func()) {
 	g.function(f)
 	src, dst, lds, ldd := g.slice("src"), g.slice("dst"), g.num("lds"), g.num("ldd")
 	n, d := g.num("n"), g.num("d")
-	g.TESTQ(n, n)
-	g.JZ(operand.LabelRef("end"))
-	g.TESTQ(d, d)
-	g.JZ(operand.LabelRef("end"))
+	g.JumpIfZero(n, "end")
+	g.JumpIfZero(d, "end")
 	init()
 	place := func(convert func(src, dst operand.Mem)) func(i reg.Register) {
 		return func(i reg.Register) { convert(indexed(src, i, from), indexed(dst, i, to)) }
 	}
-	g.Label("row")
-	g.elements(d, place(vector), place(single))
-	g.LEAQ(indexed(src, lds, from), src)
-	g.LEAQ(indexed(dst, ldd, to), dst)
-	g.DECQ(n)
-	g.JNZ(operand.LabelRef("row"))
+	loop.Times(g, n, "row", func() {
+		g.elements(d, place(vector), place(single))
+		g.LEAQ(indexed(src, lds, from), src)
+		g.LEAQ(indexed(dst, ldd, to), dst)
+	})
 	g.Label("end")
-	g.ret()
+	g.Return()
 }
 
-// loadWide loads a vector of numbers of a type. Halves of bfloat16 go where they belong
-// in a float32; integers still lack their scale.
+// loadWide loads a vector of numbers of a type as float32. Integers are not scaled yet.
 func (g *gen) loadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
 	switch e {
 	case spec.Float32:
@@ -105,7 +102,7 @@ func (g *gen) WidenBF16() {
 	}, func() {})
 }
 
-// WidenInt8 goes group by group within a row.
+// WidenInt8 works group by group within a row.
 func (g *gen) WidenInt8() {
 	g.function(spec.WidenInt8)
 	src, dst, scales := g.slice("src"), g.slice("dst"), g.slice("scales")
@@ -149,7 +146,7 @@ func (g *gen) WidenInt8() {
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.Label("end")
-	g.ret()
+	g.Return()
 }
 
 func (g *gen) NarrowF16() {
@@ -168,8 +165,8 @@ func (g *gen) NarrowF16() {
 	}, func() { g.VMOVUPS(g.constant(spec.NaN), nan) })
 }
 
-// NarrowBF16 adds half of the last place that stays, less the smallest bit unless
-// that place holds a one: so an exact half rounds to even.
+// NarrowBF16 adds half of the last place that is kept, less the smallest bit unless that
+// place holds a one: so a tie rounds to even.
 func (g *gen) NarrowBF16() {
 	nan, one, half := g.vec(), g.vec(), g.vec()
 	round := func(v reg.VecVirtual) {

@@ -3,52 +3,49 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Dropout drops weights, one vector of lanes after the other. An evaluation of
-// Philox gives the numbers of 4 keys, a vector each. A round turns the counter
-// (c0, c1, c2, c3) into, with the products' low and high words,
+// Dropout drops weights, one vector of lanes after the other. An evaluation of Philox
+// gives the random numbers of 4 keys, one vector each. A round turns the counter
+// (c0, c1, c2, c3) into, with the low and high words of the products,
 //
 //	(high(M1·c2) ^ c1 ^ k0, low(M1·c2), high(M0·c0) ^ c3 ^ k1, low(M0·c0))
 //
-// A product of 32-bit numbers takes 64 bits, so a vector of lanes is worked on in
-// two halves, with numbers in the lower words of 64-bit lanes and anything above
-// them: a product's low word need not be moved at all.
+// A product of 32-bit numbers has 64 bits. So a vector of lanes is computed in two halves,
+// with numbers in the lower words of 64-bit lanes and anything in the upper words: then the
+// low word of a product needs no move.
 //
-// The counters of a panel, (sequence, head, position, key / 4), differ little: the
-// first and the last word are those of all lanes. The first round's products do not
-// depend on the key, which reaches one word only, still the same in all lanes; so the
-// second round's product that depends on it is a scalar one, and only from the third
-// round on everything is done in vectors for every 4 keys.
+// The counters of a tile, (sequence, head, position, key / 4), differ little: the first and
+// the last word are the same in all lanes. The products of the first round do not depend on
+// the key. After it one word depends on the key, and it is still the same in all lanes. So
+// the product of the second round that depends on the key is a scalar one, and only from
+// the third round on everything is computed in vectors for every 4 keys.
 //
-// Vector registers: 3 words of each half that do not depend on the key, the 4 words
-// of the first half while the second is worked on, there 4 words and 2 more.
+// Vector registers: 3 words of each half that do not depend on the key, the 4 words of the
+// first half while the second is computed, and for that 4 words and 2 more.
 func (g *gen) Dropout() {
 	g.function(spec.Dropout)
 	d := dropper{gen: g, s: g.slice("s"), ld: g.stride("ld"), keys: g.slice("keys"), head: g.slice("head"), pos: g.slice("pos"),
 		m0: g.atHand(g.constant(spec.PhiloxM0)), m1: g.atHand(g.constant(spec.PhiloxM1))}
 	left := g.sliceLen("pos")
 	d.rows = g.num("n")
-	g.TESTQ(d.rows, d.rows)
-	g.JZ(operand.LabelRef("done"))
-	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
-	g.Label("lanes")
-	d.begin()
-	g.align()
-	g.Label("group")
-	d.apply(d.words())
-	g.INCQ(d.group)
-	g.JMP(operand.LabelRef("group"))
-	d.enter()
-	g.Label("next")
-	g.advance(g.bytes(), d.s, d.head, d.pos)
-	g.SUBQ(operand.U32(g.lanes()), left)
-	g.JNZ(operand.LabelRef("lanes"))
+	g.JumpIfZero(d.rows, "done")
+	loop.Lanes(g, left, "One vector of lanes, an evaluation of Philox per iteration.", []reg.GPVirtual{d.s, d.head, d.pos}, nil, func() {
+		d.begin()
+		g.AlignLoop()
+		g.Label("group")
+		d.apply(d.words())
+		g.INCQ(d.group)
+		g.Goto("group")
+		d.enter()
+		g.Label("next")
+	})
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
 type dropper struct {
@@ -56,15 +53,14 @@ type dropper struct {
 	s, ld, keys, head, pos reg.GPVirtual
 	m0, m1                 operand.Op
 
-	row, rows reg.GPVirtual        // at hand, left
+	row, rows reg.GPVirtual        // the current row, rows left
 	group     reg.GPVirtual        // number of the row's key / 4
 	first     reg.GPVirtual        // the first row's key in its group, then 0
-	mixed     reg.GPVirtual        // what the last word of the counter meets in the first round
+	mixed     reg.GPVirtual        // the number that the first round adds to the last word of the counter
 	halves    [2][3]reg.VecVirtual // c1 after the first round, c2 and c3 after the second
 }
 
-// apply drops weights of up to 4 rows by the numbers of their group, from row
-// first on.
+// apply drops weights of up to 4 rows by the numbers of their group, from row first on.
 func (d *dropper) apply(words []reg.VecVirtual) {
 	d.Comment("Keep or drop, row by row.")
 	threshold, scale := d.vec(), d.vec()
@@ -86,7 +82,7 @@ func (d *dropper) apply(words []reg.VecVirtual) {
 	}
 }
 
-// enter goes on with apply at row first, once.
+// enter jumps into apply at row first, once.
 func (d *dropper) enter() {
 	d.Comment("The first key is not the first of its group.")
 	d.Label("within")
@@ -99,14 +95,14 @@ func (d *dropper) enter() {
 	d.JMP(operand.LabelRef("word3"))
 }
 
-// begin begins a vector of lanes, with what does not depend on the key.
+// begin begins a vector of lanes: it computes all that does not depend on the key.
 func (d *dropper) begin() {
 	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.num("n"), d.num("j0"), d.GP64(), d.GP64()
 	d.MOVQ(d.s, d.row)
 	d.MOVQ(d.group, d.first)
 	d.SHRQ(operand.Imm(2), d.group)
 	d.ANDQ(operand.Imm(3), d.first)
-	d.Comment("The first two rounds, but for the key.")
+	d.Comment("The first two rounds, without the key.")
 	m, low, x := d.GP64(), d.vec(), d.XMM()
 	d.MOVL(d.argument("sequence"), d.mixed.As32())
 	d.MOVL(operand.U32(spec.PhiloxM0), m.As32())
@@ -129,8 +125,8 @@ func (d *dropper) begin() {
 	}
 }
 
-// spread loads a vector and returns its halves: the first and the last two numbers
-// of every quarter.
+// spread loads a vector and returns its halves: the first and the last two numbers of
+// every quarter.
 func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
 	x, h := d.vec(), [2]reg.VecVirtual{d.vec(), d.vec()}
 	d.VMOVUPS(at(p, 0), x)
@@ -139,7 +135,7 @@ func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
 	return h
 }
 
-// key is the memory of a round's key: two a round.
+// key is the memory of a round key. A round has two.
 func (d *dropper) key(i int) operand.Mem { return at(d.keys, 4*i) }
 
 // words emits an evaluation of Philox.
@@ -157,19 +153,19 @@ func (d *dropper) words() []reg.VecVirtual {
 	d.VMOVD(p.As32(), x)
 	d.VPBROADCASTD(x, high)
 	var w [][]reg.VecVirtual
-	if d.evex() { // registers for both halves at once, whose latencies then hide each other
+	if d.evex() { // registers for both halves at once, which then hide each other's latency
 		w = d.rounds(d.halves[:], low, high)
 	} else {
 		w = append(d.rounds(d.halves[:1], low, high), d.rounds(d.halves[1:], low, high)...)
 	}
-	d.Comment("The halves' numbers side by side.")
+	d.Comment("Put the numbers of both halves into one vector.")
 	for i, x := range w[0] {
 		d.VSHUFPS(operand.Imm(0x88), w[1][i], x, x)
 	}
 	return w[0]
 }
 
-// rounds emits the end of the second round of some halves and the other rounds.
+// rounds emits the end of the second round of some halves, and the remaining rounds.
 func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [][]reg.VecVirtual {
 	d.Comment("The rounds from the third on.")
 	c := make([][]reg.VecVirtual, len(halves))

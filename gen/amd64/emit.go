@@ -1,3 +1,5 @@
+// Package amd64 generates the micro-kernels of AVX2 and AVX-512 with avo. Every algorithm is
+// written once, for both.
 package amd64
 
 import (
@@ -38,7 +40,8 @@ func buildISA(i isa) (spec.Output, error) {
 	return spec.Output{ISA: i.name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
 }
 
-// compile makes a file of what has been emitted, if the check finds nothing.
+// compile turns what was emitted into a file of assembly and one of stubs, unless check
+// finds an error.
 func compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
 	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	file, err := c.Result()
@@ -67,7 +70,7 @@ func compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 	return asm, stubs, nil
 }
 
-// function starts a function; its name gets the ISA's suffix.
+// function starts a function. Its name gets the ISA's suffix.
 func (g *gen) function(f spec.Function) {
 	g.functions = append(g.functions, f)
 	name := f.Name + g.name()
@@ -76,13 +79,6 @@ func (g *gen) function(f spec.Function) {
 	g.SignatureExpr("func" + f.Signature)
 	g.Doc(name + " " + f.Doc)
 	g.Pragma("noescape")
-}
-
-// ret ends a function: the upper halves of the vector registers are cleared,
-// or SSE code after it would be slow.
-func (g *gen) ret() {
-	g.VZEROUPPER()
-	g.RET()
 }
 
 // slice loads the base pointer of a slice parameter.
@@ -112,10 +108,10 @@ func (g *gen) strideOf(name string, e spec.Element) reg.GPVirtual {
 	return r
 }
 
-// argument is the memory of a parameter that is not a slice.
+// argument returns the memory of a parameter that is not a slice.
 func (g *gen) argument(name string) operand.Mem { return g.memory(g.Param(name)) }
 
-// memory is the memory of a parameter or a part of it.
+// memory returns the memory of a parameter or a part of it.
 func (g *gen) memory(c gotypes.Component) operand.Mem {
 	b, err := c.Resolve()
 	if err != nil {
@@ -124,31 +120,18 @@ func (g *gen) memory(c gotypes.Component) operand.Mem {
 	return b.Addr
 }
 
-// move copies a number in memory.
+// move copies 64 bits from memory to memory.
 func (g *gen) move(from, to operand.Mem) {
 	x := g.GP64()
 	g.MOVQ(from, x)
 	g.MOVQ(x, to)
 }
 
-// advance adds a number of bytes to pointers.
-func (g *gen) advance(bytes int, pointers ...reg.GPVirtual) {
-	for _, p := range pointers {
-		g.ADDQ(operand.U32(bytes), p)
-	}
-}
-
-// loadFirst loads the first part of v and clears the rest. avo is told that, or it
-// would keep v alive from the function's start on for what the rest held.
+// loadFirst loads the first part of v and clears the rest. It tells avo so: otherwise avo
+// would keep v alive from the start of the function, for the content of the rest.
 func loadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
 	c.Instruction(&ir.Instruction{Opcode: "VMOVUPS", Operands: []operand.Op{m, part},
 		Inputs: []operand.Op{m}, Outputs: []operand.Op{v}})
-}
-
-// align aligns the loop that follows, so that its instructions come from as few
-// lines of the instruction cache as possible.
-func (g *gen) align() {
-	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
 }
 
 // at is the memory at a byte offset from a pointer.
@@ -166,8 +149,8 @@ func (g *gen) constant(bits uint32) operand.Mem {
 	return g.repeated(fmt.Sprintf("const%08x", bits), bits)
 }
 
-// repeated returns a vector of 32-bit values in read-only data, repeated as often as
-// they fit. The same name stands for the same values.
+// repeated returns a vector of 32-bit values in read-only data, repeated until it is
+// full. The same name stands for the same values.
 func (g *gen) repeated(name string, words ...uint32) operand.Mem {
 	if m, ok := g.data[name]; ok {
 		return m
@@ -181,8 +164,7 @@ func (g *gen) repeated(name string, words ...uint32) operand.Mem {
 	return m
 }
 
-// atHand is a constant in a register where the ISA has enough of them, else in
-// memory.
+// atHand returns a constant in a register if the ISA has 32 of them, else in memory.
 func (g *gen) atHand(m operand.Mem) operand.Op {
 	if !g.evex() {
 		return m
@@ -192,24 +174,15 @@ func (g *gen) atHand(m operand.Mem) operand.Op {
 	return r
 }
 
-// vectorsOf returns n fresh vector registers.
-func (g *gen) vectorsOf(n int) []reg.VecVirtual {
-	vs := make([]reg.VecVirtual, n)
-	for i := range vs {
-		vs[i] = g.vector(g.Context)
-	}
-	return vs
-}
-
 func (g *gen) vec() reg.VecVirtual { return g.vector(g.Context) }
 
 // bytes is the size of a vector.
 func (g *gen) bytes() int { return 4 * g.lanes() }
 
-// interleave emits what two functions emit, the instructions of the second one evenly
-// between those that are the first two thirds of the first one's, so that what they make is
-// ready in the end, and without comments, which would stand beside the wrong ones. Neither
-// may have labels, or need what the other makes.
+// interleave emits the instructions of two functions. Those of beside are spread evenly
+// over the first two thirds of those of main, so that their results are ready at the end.
+// Comments of beside are dropped, as they would stand beside the wrong instructions.
+// Neither function may set labels or use results of the other.
 func (g *gen) interleave(main, beside func()) {
 	fn := g.current()
 	others, nodes := g.emitted(beside), g.emitted(main)
@@ -223,7 +196,7 @@ func (g *gen) interleave(main, beside func()) {
 	}
 }
 
-// emitted returns what a function emits, which is taken back.
+// emitted returns what a function emits, and takes it back.
 func (g *gen) emitted(emit func()) []ir.Node {
 	fn := g.current()
 	start := len(fn.Nodes)
@@ -233,31 +206,9 @@ func (g *gen) emitted(emit func()) []ir.Node {
 	return nodes
 }
 
-// current is the function at hand.
+// current returns the function that is being emitted.
 func (g *gen) current() *ir.Function {
-	file, _ := g.Result() // with the errors of all, which are seen in the end
+	file, _ := g.Result() // its errors are reported at the end
 	fns := file.Functions()
 	return fns[len(fns)-1]
-}
-
-// chunks emits the rest of a function that works on left columns of a panel in
-// chunks of vectors: as many as widest, a power of 2, while that many are left,
-// then fewer. chunk does one, from a label that is its name, and moves the
-// pointers on.
-func (g *gen) chunks(widest int, left reg.GPVirtual, chunk func(vectors int, name string)) {
-	name := func(vectors int) string { return fmt.Sprintf("chunk%d", vectors) }
-	g.Comment("The widest chunk of columns that is left.")
-	g.Label("columns")
-	for v := widest; v > 1; v /= 2 {
-		g.CMPQ(left, operand.U32(v*g.lanes()))
-		g.JGE(operand.LabelRef(name(v)))
-	}
-	g.TESTQ(left, left)
-	g.JNZ(operand.LabelRef(name(1)))
-	g.ret()
-	for v := widest; v > 0; v /= 2 {
-		chunk(v, name(v))
-		g.SUBQ(operand.U32(v*g.lanes()), left)
-		g.JMP(operand.LabelRef("columns"))
-	}
 }

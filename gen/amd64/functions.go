@@ -6,12 +6,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The functions over slices go a vector of elements a turn. Where the vector does
-// not divide the slice, the last vector of it overlaps the one before; as dst may be
-// src, it is computed first of all and stored last. Slices shorter than a vector go
+// The functions over slices compute one vector of elements per iteration. If the vector
+// does not divide the slice, the last vector overlaps the one before. As dst may be src,
+// it is computed first of all and stored last. Slices shorter than a vector are computed
 // element by element.
 
-// each emits a function over len(dst) elements. init makes what f needs, which
+// each emits a function over len(dst) elements. init loads the constants of compute, which
 // overwrites a vector and returns the result.
 func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
 	g.function(f)
@@ -22,11 +22,11 @@ func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) 
 	g.MOVQ(count, end)
 	g.SUBQ(operand.U32(g.lanes()), end)
 	g.JL(operand.LabelRef("single"))
-	g.Comment("The last vector waits in a register.")
+	g.Comment("The last vector is computed first and kept in a register.")
 	g.VMOVUPS(indexed(src, end, 4), x)
 	last := compute(x)
 	g.JZ(operand.LabelRef("last"))
-	g.align()
+	g.AlignLoop()
 	g.Label("vector")
 	x = g.vec()
 	g.VMOVUPS(indexed(src, i, 4), x)
@@ -36,7 +36,7 @@ func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) 
 	g.JLT(operand.LabelRef("vector"))
 	g.Label("last")
 	g.VMOVUPS(last, indexed(dst, end, 4))
-	g.ret()
+	g.Return()
 
 	g.Label("single")
 	g.CMPQ(i, count)
@@ -47,11 +47,11 @@ func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) 
 	g.INCQ(i)
 	g.JMP(operand.LabelRef("single"))
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
-// Exp2 is not for x ≤ 0 alone: beyond 128 x is 128, where n is 128 and the
-// polynomial 1, and the scaling makes it +Inf.
+// Exp2 is for all x, not only for x ≤ 0. Beyond 128 x is replaced by 128. There n is 128
+// and the polynomial 1, and the scaling makes it +Inf.
 func (g *gen) Exp2() {
 	var ops []operand.Op
 	limit := g.vec()
@@ -71,7 +71,7 @@ func (g *gen) Tanh() {
 
 const exp2Numbers = len(spec.Exp2Coefficients) + 1
 
-// exp2Operands are the coefficients, then -126: in registers where the ISA has
+// exp2Operands returns the coefficients and then -126, each in a register if the ISA has
 // enough of them, else in memory.
 func (g *gen) exp2Operands() []operand.Op {
 	ops := make([]operand.Op, 0, exp2Numbers)
@@ -81,10 +81,10 @@ func (g *gen) exp2Operands() []operand.Op {
 	return ops
 }
 
-// exp2 emits p = 2^x for several vectors at once, so that one's latency hides
-// behind the others. x is overwritten.
+// exp2 emits p = 2^x for several vectors at once, which hide each other's latency. x is
+// overwritten.
 func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
-	ns, rs, ps := g.vectorsOf(len(xs)), g.vectorsOf(len(xs)), g.vectorsOf(len(xs))
+	ns, rs, ps := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
 	keep := make([]reg.Register, len(xs))
 	g.Comment("exp2: x = n + r, n an integer; lanes below -126 are not kept.")
 	for i := range xs {
@@ -109,8 +109,8 @@ func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
 	return ps
 }
 
-// finiteMax emits z = m with 0 for -Inf: a lane that has seen no key must give
-// weights 0, and -Inf - -Inf would be NaN.
+// finiteMax emits z = m with 0 for -Inf: a lane that has seen no key must get weights 0,
+// and -Inf - -Inf would be NaN.
 func (g *gen) finiteMax(m reg.Register) reg.VecVirtual {
 	z := g.vec()
 	g.Comment("z = m, 0 for -Inf.")
@@ -119,14 +119,14 @@ func (g *gen) finiteMax(m reg.Register) reg.VecVirtual {
 	return z
 }
 
-// tanh is t + v·r / (h(r²) + t·r), with c, t = tanh c and v = 1-t² from tables of 8
-// points, of which that nearest to |x| is taken, and r = |x|-c; h is a polynomial
-// for r/tanh r. It has 15 operations and a division, which has a unit for itself.
-// A permutation of lanes reads the tables: its index is the low bits of |x|
-// scaled and added to 1.5·2^23, and the rest of the bits does not matter to it.
+// tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8
+// points, for the point nearest to |x|. r is |x|-c, and h is a polynomial that
+// approximates r/tanh r. That is 15 operations and a division, which has a unit of its
+// own. A permutation of lanes reads the tables. Its index is the low bits of |x| scaled
+// and added to 1.5·2^23. It ignores the other bits.
 
-// A tanhOperands holds what tanh needs throughout: in registers what must be and,
-// where the ISA has enough of them, the rest.
+// A tanhOperands holds the constants of tanh: in registers those that must be, and the
+// others too if the ISA has enough registers.
 type tanhOperands struct {
 	sign, limit    reg.VecVirtual
 	density, round operand.Op
@@ -146,9 +146,9 @@ func (g *gen) tanhOperands() tanhOperands {
 	return o
 }
 
-// tanh emits y = tanh(x) for one vector; x is overwritten. The latency is that of
-// 10 operations and a division: it takes other work to hide behind, such as that of
-// the turns of a loop that do not wait for each other.
+// tanh emits y = tanh(x) for one vector. x is overwritten. The latency is that of 10
+// operations and a division. Other work must hide it, such as iterations of a loop that
+// do not depend on each other.
 func (g *gen) tanh(o tanhOperands, x reg.VecVirtual) (y reg.VecVirtual) {
 	r, k, c := g.vec(), g.vec(), g.vec()
 	g.Comment("tanh: the point c nearest to |x|, and r = |x|-c.")

@@ -8,33 +8,33 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The tile product does nearly all the work of attention:
+// Gemm does nearly all the work of attention:
 //
 //	C[i][lane] = Σ A[i·rs + x·cs] · B[x·ldb + lane], x ascending, one fma each
 //
-// It is an outer product: every step of x takes a row of B, some vectors wide,
-// and adds its product with one number from each row of A to the accumulators,
-// rows × vectors of them, which stay in registers:
+// It is computed as an outer product: every step of x takes a row of B, some vectors wide,
+// multiplies it with one number from each row of A, and adds the products to the
+// accumulators, rows × vectors of them, which stay in registers:
 //
 //	          B[x]      b0   b1
 //	A[0][x]  a ───►   acc00 acc01
 //	A[1][x]  a ───►   acc10 acc11
 //	  ...                ...
 //
-// A step costs rows·vectors FMAs for rows + vectors loads, so that larger tiles
-// spare loads; the accumulators must be many enough to hide the FMA's latency
-// (2 units · 4 cycles = 8) and few enough to leave registers for b and a. The
-// shapes are data of the ISA.
+// A step takes rows·vectors FMAs and rows + vectors loads, so larger register tiles save
+// loads. There must be enough accumulators to hide the latency of an FMA (2 units · 4
+// cycles = 8), and few enough to leave registers for b and a. The shapes are data of the
+// ISA.
 //
-// Addresses: the rows of A lie rs bytes apart. From one moving pointer p, rows
-// 0, 1, 2, 4, 8 are p + rs·{0, 1, 2, 4, 8}; the others take odd multiples of rs
-// that are kept in registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
+// Addresses: the rows of A lie rs bytes apart. From one moving pointer p, rows 0, 1, 2, 4,
+// 8 are p + rs·{0, 1, 2, 4, 8}. The others need odd multiples of rs, which are kept in
+// registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
-// General registers in the inner loop: p, cs, rs and its odd multiples (5), b,
-// ldb, steps left; around it a, c and rows left: 14 of 15. The rest is loaded
-// from the arguments when it is needed.
+// General registers in the inner loop: p, cs, rs and its odd multiples (5), b, ldb, steps
+// left. Around it: a, c and rows left. That is 14 of 15. All else is loaded from the
+// arguments when it is needed.
 
-// unroll is the number of steps in a turn of the inner loop.
+// unroll is the number of steps per iteration of the inner loop.
 const unroll = 2
 
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
@@ -49,7 +49,7 @@ func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
 	t.emit(s.Rows)
 }
 
-// A gemmer emits one tile function.
+// A gemmer emits one product.
 type gemmer struct {
 	*gen
 	vectors  int
@@ -62,8 +62,8 @@ type gemmer struct {
 	odd         map[int]reg.GPVirtual
 }
 
-// emit emits the loop over the rows. All tiles but the last two have full
-// height; those share what is left evenly, as very low tiles are slow: their few
+// emit emits the loop over the rows. All register tiles but the last two have full height.
+// The last two share the remaining rows evenly, as very low tiles are slow: their few
 // accumulators wait for each other.
 func (t *gemmer) emit(rows int) {
 	t.a, t.c = t.slice("a"), t.slice("c")
@@ -86,12 +86,12 @@ func (t *gemmer) emit(rows int) {
 	t.Label("last")
 	t.TESTQ(height, height)
 	t.JZ(operand.LabelRef("done"))
-	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
+	for h := 1; h <= rows; h++ { // one row first: some calls have no more
 		t.CMPQ(height, operand.U32(h))
 		t.JE(operand.LabelRef(tileLabel(h)))
 	}
 	t.Label("done")
-	t.ret()
+	t.Return()
 
 	for h := rows; h > 0; h-- {
 		t.one(h)
@@ -100,7 +100,7 @@ func (t *gemmer) emit(rows int) {
 
 func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }
 
-// oddMultiples computes the multiples of rs that the addresses of rows need.
+// oddMultiples computes the odd multiples of rs that the addresses of rows need.
 func (t *gemmer) oddMultiples(rows int) {
 	t.odd = map[int]reg.GPVirtual{1: t.rs}
 	for o := 3; o < rows; o += 2 {
@@ -110,7 +110,7 @@ func (t *gemmer) oddMultiples(rows int) {
 	}
 }
 
-// address is that of the number of row i at p.
+// address returns the address of the number of row i at p.
 func (t *gemmer) address(p reg.Register, i int) operand.Mem {
 	if i == 0 {
 		return at(p, 0)
@@ -122,14 +122,14 @@ func (t *gemmer) address(p reg.Register, i int) operand.Mem {
 	return indexed(p, t.odd[i], scale)
 }
 
-// one emits a tile of a number of rows.
+// one emits a register tile of a number of rows.
 func (t *gemmer) one(rows int) {
 	name := tileLabel(rows)
 	t.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
 	t.Label(name)
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
-		acc[i] = t.vectorsOf(t.vectors)
+		acc[i] = t.Vecs(t.vectors)
 	}
 	t.start(acc, name)
 	t.steps(acc, name)
@@ -141,7 +141,7 @@ func (t *gemmer) one(rows int) {
 	default:
 		t.eachRow(acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
 	}
-	t.Comment("On to the rows below.")
+	t.Comment("Go on to the next rows.")
 	t.SUBQ(operand.U32(rows), t.m)
 	for i := rows; i > 0; {
 		h := 8 // a += rows·rs, in powers of two
@@ -154,7 +154,7 @@ func (t *gemmer) one(rows int) {
 	t.JMP(operand.LabelRef("rows"))
 }
 
-// start gives the accumulators their first value.
+// start initialises the accumulators.
 func (t *gemmer) start(acc [][]reg.VecVirtual, name string) {
 	for i := range acc {
 		for _, v := range acc[i] {
@@ -164,12 +164,8 @@ func (t *gemmer) start(acc [][]reg.VecVirtual, name string) {
 	if t.epilogue != spec.Store {
 		return
 	}
-	load, err := t.Param("load").Resolve()
-	if err != nil {
-		panic(err)
-	}
 	t.Comment("The chains start from +0, or from C.")
-	t.CMPB(load.Addr, operand.Imm(0))
+	t.CMPB(t.argument("load"), operand.Imm(0))
 	t.JE(operand.LabelRef(name + "zero"))
 	c, ldc := t.GP64(), t.stride("ldc")
 	t.MOVQ(t.c, c)
@@ -182,9 +178,9 @@ func (t *gemmer) start(acc [][]reg.VecVirtual, name string) {
 	t.Label(name + "zero")
 }
 
-// steps emits the inner loop, unrolled, and the loop for the steps that are left.
-// On Zen 4 turns of 1 to 8 steps are equally fast; two halve the loop's own
-// instructions where there are two FMAs of full width a cycle.
+// steps emits the unrolled inner loop, and a loop for the remaining steps. On Zen 4
+// iterations of 1 to 8 steps are equally fast. Two steps halve the overhead of the loop
+// on CPUs with two FMAs of full width per cycle.
 func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	k, p, b := t.num("k"), t.GP64(), t.slice("b")
 	t.MOVQ(t.a, p)
@@ -194,7 +190,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.SUBQ(operand.Imm(unroll), k)
 	t.JL(operand.LabelRef(name + "fewer"))
 	t.Comment("One step: a row of B times a number of every row of A.")
-	t.align()
+	t.AlignLoop()
 	t.Label(name + "steps")
 	for range unroll {
 		t.step(acc, p, b)
@@ -211,9 +207,9 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.Label(name + "done")
 }
 
-// denseSteps emits a loop of eight steps for a single row of A, where its numbers
-// and the rows of B lie one after the other. Such a tile waits for its own chain;
-// the fewer instructions it has, the more of the next call starts meanwhile.
+// denseSteps emits a loop of eight steps for a single row of A, for numbers of A and rows
+// of B without gaps. Such a tile waits for its own chain. The fewer instructions it has,
+// the more of the next call starts meanwhile.
 func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
 	const steps = 8
 	row := t.vectors * t.bytesOfB()
@@ -223,7 +219,7 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 	t.JNE(operand.LabelRef(name + "sparse"))
 	t.SUBQ(operand.Imm(steps), k)
 	t.JL(operand.LabelRef(name + "fewdense"))
-	t.align()
+	t.AlignLoop()
 	t.Label(name + "dense")
 	for i := range steps {
 		a := t.vec()
@@ -241,18 +237,18 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 	t.Label(name + "sparse")
 }
 
-// step emits one step, and moves p and b to the next. Of the numbers of A and the
-// vectors of B those stay in registers that are fewer; the others pass one by one.
+// step emits one step, and moves p and b to the next one. Of the numbers of A and the
+// vectors of B, the fewer stay in registers, and the others are loaded one by one.
 func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	switch {
 	case len(acc) < t.vectors:
-		as := t.vectorsOf(len(acc))
+		as := t.Vecs(len(acc))
 		for i := range as {
 			t.VBROADCASTSS(t.address(p, i), as[i])
 		}
 		for v := range t.vectors {
 			m := at(b, v*t.bytesOfB())
-			if len(acc) == 1 { // a vector that is used once
+			if len(acc) == 1 { // the vector is used once
 				t.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
 				continue
 			}
@@ -288,15 +284,15 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	t.ADDQ(t.cs, p)
 }
 
-// A step of so many FMAs keeps the processor busy for so long that what it looks ahead
-// by itself is little memory: then a strip is fetched by instructions, so many bytes
-// ahead. (On Zen 4 products with 8 rows gain a fifth, those with up to 4 lose.)
+// A step of busy FMAs or more takes so long that the processor, by looking ahead, fetches
+// little memory. Then instructions prefetch the packed panel, ahead bytes before it is
+// needed. On Zen 4 products with 8 rows gain a fifth, those with up to 4 rows would lose.
 const (
 	busy  = 18
 	ahead = 4096
 )
 
-// bytesOfB is the memory that a vector of B takes.
+// bytesOfB is the size of a vector of B in memory.
 func (t *gemmer) bytesOfB() int { return t.lanes() << t.element.Shift() }
 
 // loadB loads a vector of B.
@@ -306,8 +302,8 @@ func (t *gemmer) loadB(m operand.Mem) reg.VecVirtual {
 	return x
 }
 
-// operandOfB is a vector of B as the operand of its only FMA: memory, if it needs
-// no conversion.
+// operandOfB returns a vector of B as the operand of its only FMA: memory, if it needs no
+// conversion.
 func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
 	if t.element == spec.Float32 {
 		return m
@@ -315,7 +311,7 @@ func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
 	return t.loadB(m)
 }
 
-// eachRow walks c over the rows of C, with the memory of each vector.
+// eachRow moves c over the rows of C and calls f with the memory of each vector.
 func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
 	ldc := t.stride("ldc")
 	for i := range acc {
@@ -326,12 +322,12 @@ func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)
 	}
 }
 
-// storeMax: VMAXPS answers its second source where one is NaN or both are zero,
-// which here is the maximum so far.
+// storeMax stores C and raises max. VMAXPS returns its second source if one is NaN or both
+// are zero, which here is the running maximum.
 func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
 	t.Comment("Store; max = C > max ? C : max.")
 	p := t.slice("max")
-	max := t.vectorsOf(t.vectors)
+	max := t.Vecs(t.vectors)
 	for v := range max {
 		t.VMOVUPS(at(p, v*t.bytes()), max[v])
 	}
@@ -344,7 +340,8 @@ func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
 	}
 }
 
-// storeMerge leaves alpha and beta in memory: AVX2 has no registers for them.
+// storeMerge merges into C. It leaves alpha and beta in memory, as AVX2 has no registers
+// for them.
 func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
 	t.Comment("C = fma(acc, beta, C·alpha)")
 	alpha, beta := t.slice("alpha"), t.slice("beta")
@@ -355,40 +352,4 @@ func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
 		t.VFMADD231PS(at(beta, v*t.bytes()), acc[i][v], x)
 		t.VMOVUPS(x, c)
 	})
-}
-
-// AddBias adds a bias to the rows of a product, and makes every NaN the same one:
-//
-//	x = c[i·ldc+lane] + bias[lane], 0x7fc00000 where that is NaN
-//
-// one row after the other, a vector at a time.
-func (g *gen) AddBias() {
-	g.function(spec.AddBias)
-	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
-	bias, lanes := g.slice("bias"), g.sliceLen("bias")
-	nan := g.vec()
-	g.VMOVUPS(g.constant(spec.NaN), nan)
-	g.SHLQ(operand.Imm(2), lanes)
-	g.JZ(operand.LabelRef("done"))
-	g.TESTQ(m, m)
-	g.JZ(operand.LabelRef("done"))
-
-	g.Comment("One row.")
-	g.Label("row")
-	lane, x := g.GP64(), g.vec()
-	g.XORL(lane.As32(), lane.As32())
-	g.Comment("One vector: x = c + bias.")
-	g.Label("vector")
-	g.VMOVUPS(indexed(row, lane, 1), x)
-	g.VADDPS(indexed(bias, lane, 1), x, x)
-	g.replaceNaN(g.Context, x, nan)
-	g.VMOVUPS(x, indexed(row, lane, 1))
-	g.ADDQ(operand.U32(g.bytes()), lane)
-	g.CMPQ(lane, lanes)
-	g.JLT(operand.LabelRef("vector"))
-	g.ADDQ(ldc, row)
-	g.DECQ(m)
-	g.JNZ(operand.LabelRef("row"))
-	g.Label("done")
-	g.ret()
 }

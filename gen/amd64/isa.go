@@ -1,71 +1,68 @@
 package amd64
 
 import (
-	"github.com/mmcloughlin/avo/build"
-
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// An isa is what the algorithms need to know of an instruction set. Most
-// instructions have one name for all vector widths and are used directly; here
-// is what differs.
+// An isa is all that the algorithms need to know of an instruction set. Most instructions
+// have the same name for all vector widths and are used directly. Here is what differs.
 type isa interface {
-	name() string // suffix of the functions, "AVX2"
-	file() string // first part of the file names, "avx2"
-	lanes() int   // float32 in a vector
-	tiles() []spec.TileShape
-	weightTile() spec.TileShape // for whole strips of weights, 48 lanes
+	name() string               // suffix of the functions, "AVX2"
+	lanes() int                 // float32 in a vector
+	tiles() []spec.TileShape    // of Gemm, one for each width of a query tile
+	weightTile() spec.TileShape // of WeightGemm, for all 48 lanes of a packed panel
 
 	skinnyRows() int  // queries in a tile of SkinnyQK, rows in one of SkinnyPV
 	skinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
-	skinnyParts() int // in which they are loaded
+	skinnyParts() int // number of parts in which they are loaded
 
-	// evex tells whether EVEX instructions and registers 16-31 may be used.
+	// evex reports whether EVEX instructions and registers 16-31 may be used.
 	evex() bool
 
 	vector(c *build.Context) reg.VecVirtual
 	zero(c *build.Context, v reg.Register)
 
 	// fmaBroadcast adds m, a single float32, times each lane of b to acc.
-	// Registers that it needs are the callee's choice.
+	// It allocates the registers that it needs.
 	fmaBroadcast(c *build.Context, m operand.Mem, b, acc reg.Register)
 
 	// mulBroadcast multiplies each lane of all v by m, a single float32.
 	mulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual)
 
-	// fmaUnless replaces x by fma(x, factor, m) in the lanes where it is not z.
+	// fmaUnless replaces x by fma(x, factor, m) in the lanes in which x is not z.
 	fmaUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op)
 
-	// split splits x into n, its value rounded to an integer, ties to even, and
-	// r = x-n. n is in the form that scale takes. It returns the set of lanes
-	// that are not below limit (a NaN is not). x may be overwritten.
+	// split splits x into n, its value rounded to an integer, ties to even, and r = x-n. n
+	// is in the form that scale wants. It returns the set of lanes that are not below limit
+	// (a NaN is not). x may be overwritten.
 	split(c *build.Context, x, n, r reg.Register, limit operand.Op) (keep reg.Register)
 
 	// scale multiplies p by 2^n and replaces the product by 0 outside keep. A NaN
 	// in p stays. n may be overwritten.
 	scale(c *build.Context, p, n, keep reg.Register)
 
-	// zeroWhere clears the lanes of x where y equals the vector z.
+	// zeroWhere clears the lanes of x in which y equals the vector z.
 	zeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
-	// zeroBelow clears the lanes of x where y is below limit, both uint32.
+	// zeroBelow clears the lanes of x in which y is below limit, both uint32.
 	zeroBelow(c *build.Context, x, y, limit reg.Register)
 
 	// xor is x ^= y ^ m, m a single number of 32 bits.
 	xor(c *build.Context, x, y reg.Register, m operand.Mem)
 
-	// hide replaces by other the lanes of s where not lo ≤ j < hi, all int32.
-	hide(c *build.Context, s, j, lo, hi, other reg.Register)
+	// maskSpan replaces by other the lanes of s in which not lo ≤ j < hi, all int32.
+	maskSpan(c *build.Context, s, j, lo, hi, other reg.Register)
 
-	// selectNegative replaces by other the lanes of s where the sign of m is set.
+	// selectNegative replaces by other the lanes of s in which the sign of m is set.
 	selectNegative(c *build.Context, s, m, other reg.Register)
 
 	// takeSign gives y, whose sign is not set, the sign of x. x may be overwritten.
 	takeSign(c *build.Context, y, x, signBit reg.Register)
 
-	// orNaN adds to the set of lanes, made by newSet, those in which x is NaN;
+	// newSet returns an empty set of lanes, orNaN adds the lanes in which x is NaN, and
 	// setBits stores the set as bits.
 	newSet(c *build.Context) reg.Register
 	orNaN(c *build.Context, set, x reg.Register)
@@ -74,25 +71,25 @@ type isa interface {
 	// replaceNaN replaces by other the lanes of x that are NaN.
 	replaceNaN(c *build.Context, x, other reg.Register)
 
-	// storeWords stores the lower half of every lane of v, which is a 16-bit
-	// number. v may be overwritten.
+	// storeWords stores the lower half of every lane of v, a 16-bit number. v may be
+	// overwritten.
 	storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem)
 
-	// loadQuarters loads into v 16 bytes for every 128-bit quarter (or half) of
-	// it, from the address that addr gives for the quarter's number.
+	// loadQuarters loads 16 bytes into every 128-bit quarter (or half) of v, from the address
+	// that addr returns for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
-	// keyWords loads part of the keyWidener of vector v of 16 rows, those from v·lanes on,
-	// and transposes them: it returns a vector for each word. There are skinnyParts parts.
+	// keyWords loads a part of the words of vector v of 16 rows, those from v·lanes on, and
+	// transposes them. It returns a vector for each word. There are skinnyParts parts.
 	keyWords(w *keyWidener, row func(i int) operand.Mem, v, part int) []reg.VecVirtual
 
-	// halvesOrder is what widenWords needs; that widens the lower and the upper halves,
-	// binary16, of 32-bit lanes, each where it is wanted. x is overwritten.
+	// widenWords widens the lower and the upper halves of 32-bit lanes, which are binary16.
+	// x is overwritten. halvesOrder returns its operand order.
 	halvesOrder(g *gen) operand.Op
 	widenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []keyColumn
 
-	// wordBytes is what widenByte needs; that returns a byte of words, an int8, as float32,
-	// and may overwrite them if it is the highest.
+	// widenByte returns a byte of words, an int8, as float32. For the highest byte it may
+	// overwrite words. wordBytes returns the four bytes, each with its constants.
 	wordBytes(g *gen) []wordByte
 	widenByte(g *gen, words reg.VecVirtual, b wordByte) reg.VecVirtual
 
@@ -103,12 +100,12 @@ type isa interface {
 	insertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual)
 
 	// mergeQuarters replaces the odd 128-bit quarters (or the upper half) of v by those of
-	// m. odd is what oddQuarters returns.
+	// m. oddQuarters returns its operand odd.
 	oddQuarters(c *build.Context) (odd operand.Op)
 	mergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op)
 
-	// transposeQuarters returns vectors of which number i has quarter (or half) i
-	// of each of v, as many as a vector has quarters.
+	// transposeQuarters returns as many vectors as a vector has quarters (or halves). Vector
+	// i has quarter i of each of v.
 	transposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual
 
 	// quarter returns one 128-bit quarter (or half) of v.

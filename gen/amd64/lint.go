@@ -9,11 +9,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// lint finds what avo lets pass and what fails only on some CPU, or only in
-// speed: registers and instructions that the ISA does not have (with more than
-// 16 live YMM avo takes Y16 and labels the code AVX2), returns that leave the
-// upper halves of registers dirty, and stack frames, which avo adds for a 15th
-// general register: BP, that the frame saves.
+// lint finds errors that avo accepts and that show only on some CPUs, or only as lost speed:
+// registers and instructions that the ISA does not have (with more than 16 live YMM
+// registers avo takes Y16 and labels the code AVX2), returns that leave the upper halves of
+// registers dirty, and stack frames, which avo adds for a 15th general register, BP, as the
+// frame saves it.
 func lint(file *ir.File, i isa) []error {
 	var errs []error
 	for _, fn := range file.Functions() {
@@ -22,7 +22,7 @@ func lint(file *ir.File, i isa) []error {
 			inst, ok := node.(*ir.Instruction)
 			if !ok {
 				if _, ok := node.(ir.Label); ok {
-					cleared = false // who jumps here has not cleared anything
+					cleared = false // a jump to here may come without VZEROUPPER
 				}
 				continue
 			}
@@ -54,7 +54,7 @@ func lint(file *ir.File, i isa) []error {
 	return errs
 }
 
-// notInAVX2 says what makes an operand an AVX-512 one.
+// notInAVX2 returns what makes an operand one of AVX-512, or "".
 func notInAVX2(op operand.Op) string {
 	r, ok := op.(reg.Physical)
 	if !ok {

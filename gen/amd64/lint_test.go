@@ -28,7 +28,7 @@ func lintOf(t *testing.T, i isa, body func(c *build.Context)) error {
 	return errors.Join(lint(file, i)...)
 }
 
-// live keeps n vectors live at once and ends the function well.
+// live keeps n vectors live at once and ends the function correctly.
 func live(c *build.Context, n int, vector func() reg.VecVirtual) {
 	p := c.Load(c.Param("p"), c.GP64())
 	vs := make([]reg.VecVirtual, n)
@@ -116,7 +116,7 @@ func TestLintCatches(t *testing.T) {
 	}
 }
 
-// TestLintAllows tries what comes close and is allowed.
+// TestLintAllows lints code that is just allowed.
 func TestLintAllows(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -3,55 +3,48 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// MaskBool hides scores by select, one vector of lanes after the other, 16 keys
-// a turn. The keys of a row lie in bytes, so 16 of them fill a quarter of a
-// vector. Their transpose is one of 4×4 matrices of bytes, within the quarters
-// like that of transpose.go: it leaves the bytes of one key side by side in every
-// quarter, and a shuffle spreads them to the lanes' sign bits, which select.
+// MaskBool hides scores by select, one vector of lanes after the other, 16 keys per
+// iteration. The keys of a row are bytes, so 16 of them fill a quarter of a vector. They
+// are transposed as 4×4 matrices of bytes, within the quarters as in transpose.go. Then
+// every quarter has the bytes of one key side by side, and a shuffle spreads them to the
+// lanes' sign bits, which select.
 //
-// Adding 0x7f or 0xff makes a byte, 0 or 1, negative where it hides.
+// Adding 0x7f or 0xff makes a byte, 0 or 1, negative if it hides.
 //
-// Less than 16 keys go key by key. Where 16 does not divide more of them, the last
-// 16 are done as well, some of them a second time, which changes nothing.
+// Less than 16 keys are done one by one. If 16 does not divide a larger number, the last
+// 16 keys are done at the end, some of them a second time, which changes nothing.
 func (g *gen) MaskBool() {
 	g.function(spec.MaskBool)
 	h := boolMasker{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), keep: g.slice("keep"), off: g.slice("off"), max: g.slice("max")}
 	left := g.sliceLen("max")
 	h.constants()
-	g.TESTQ(h.n, h.n)
-	g.JZ(operand.LabelRef("done"))
-	g.Comment("One vector of lanes, its maximum in a register.")
-	g.Label("lanes")
-	h.top = g.vec()
-	g.VMOVUPS(at(h.max, 0), h.top)
-	h.row, h.key = g.GP64(), g.GP64()
-	g.MOVQ(h.s, h.row)
-	g.MOVQ(h.keep, h.key)
-	g.CMPQ(h.n, operand.Imm(16))
-	g.JL(operand.LabelRef("few"))
-	g.columns("maskbool", 16, h.n, h.sixteen, h.advance)
-	g.Label("next")
-	g.VMOVUPS(h.top, at(h.max, 0))
-	g.advance(g.bytes(), h.s, h.max)
-	g.advance(8*g.lanes(), h.off)
-	g.SUBQ(operand.U32(g.lanes()), left)
-	g.JNZ(operand.LabelRef("lanes"))
+	g.JumpIfZero(h.n, "done")
+	loop.Lanes(g, left, "One vector of lanes, its maxima in a register.", []reg.GPVirtual{h.s, h.max}, []reg.GPVirtual{h.off}, func() {
+		h.top = g.vec()
+		g.LoadVec(h.max, 0, h.top)
+		h.row, h.key = g.GP64(), g.GP64()
+		g.MOVQ(h.s, h.row)
+		g.MOVQ(h.keep, h.key)
+		g.CMPQ(h.n, operand.Imm(16))
+		g.JL(operand.LabelRef("few"))
+		g.columns("maskbool", 16, h.n, h.sixteen, h.advance)
+		g.Label("next")
+		g.StoreVec(h.top, h.max, 0)
+	})
 	g.Label("done")
-	g.ret()
+	g.Return()
 	g.Comment("Less than 16 keys: one by one.")
 	g.Label("few")
 	rows := g.GP64()
 	g.MOVQ(h.n, rows)
-	g.Label("one")
-	h.one()
-	g.DECQ(rows)
-	g.JNZ(operand.LabelRef("one"))
-	g.JMP(operand.LabelRef("next"))
+	loop.Times(g, rows, "one", h.one)
+	g.Goto("next")
 }
 
 type boolMasker struct {
@@ -63,8 +56,8 @@ type boolMasker struct {
 	spread         [4]operand.Op
 }
 
-// constants sets up what makes bytes that hide negative, and what spreads the
-// bytes of a key, one of the four in a quarter, to the lanes' highest bytes.
+// constants sets up flip, which makes bytes that hide negative, and spread, the shuffles
+// that spread the bytes of one of the four keys in a quarter to the lanes' highest bytes.
 func (h *boolMasker) constants() {
 	hidden := h.GP64()
 	h.Load(h.Param("hidden"), hidden.As8())
@@ -85,8 +78,9 @@ func (h *boolMasker) constants() {
 	}
 }
 
+// sixteen masks 16 rows.
 func (h *boolMasker) sixteen() {
-	v := h.vectorsOf(4)
+	v := h.Vecs(4)
 	for i := range v {
 		h.loadQuarters(h.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
 		h.VPADDB(h.flip, v[i], v[i])
@@ -103,21 +97,21 @@ func (h *boolMasker) sixteen() {
 	}
 }
 
-// transposeBytes transposes the 4×4 matrices of bytes in each quarter: dword t of
-// number k of the result has column 4·k+t.
+// transposeBytes transposes the 4×4 matrices of bytes in each quarter: 32-bit word t of
+// vector k of the result has column 4·k+t.
 func (h *boolMasker) transposeBytes(v []reg.VecVirtual) []reg.VecVirtual {
 	a, b := h.interleave(v[0], v[2]), h.interleave(v[1], v[3])
 	return append(h.interleave(a[0], b[0]), h.interleave(a[1], b[1])...)
 }
 
 func (h *boolMasker) interleave(x, y reg.VecVirtual) []reg.VecVirtual {
-	z := h.vectorsOf(2)
+	z := h.Vecs(2)
 	h.VPUNPCKLBW(y, x, z[0])
 	h.VPUNPCKHBW(y, x, z[1])
 	return z
 }
 
-// one does a single row.
+// one masks a single row.
 func (h *boolMasker) one() {
 	x, m := h.XMM(), h.vec()
 	h.VXORPS(x, x, x)
@@ -131,23 +125,22 @@ func (h *boolMasker) one() {
 	h.INCQ(h.key)
 }
 
-// address is that of the key at hand in the row of a lane.
+// address is that of the current key in the row of a lane.
 func (h *boolMasker) address(lane int) operand.Mem {
 	o := h.GP64()
 	h.MOVQ(at(h.off, 8*lane), o)
 	return indexed(h.key, o, 1)
 }
 
-// maskRow hides the scores of a row in the lanes where m is negative.
-func (h *boolMasker) maskRow(row reg.Register, m reg.VecVirtual) {
+// maskRow hides the scores of a row in the lanes in which m is negative.
+func (h *boolMasker) maskRow(row reg.GPVirtual, m reg.VecVirtual) {
 	x := h.vec()
-	h.VMOVUPS(at(row, 0), x)
+	h.LoadVec(row, 0, x)
 	h.selectNegative(h.Context, x, m, h.inf)
-	h.VMOVUPS(x, at(row, 0))
-	h.VMAXPS(h.top, x, h.top)
+	h.storeScores(x, row, 0, h.top)
 }
 
-// advance moves on by a number of keys.
+// advance goes on by a number of keys.
 func (h *boolMasker) advance(keys operand.Op) {
 	rows := h.GP64()
 	h.MOVQ(h.ld, rows)

@@ -8,10 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Pack transposes query rows into a panel and scales them, one vector of lanes
-// after the other; see transpose.go. A single row is broadcast; up to 4 rows fill
-// every quarter, so that 4 loads do for 16; rows of less than 4 columns are moved
-// number by number.
+// Pack transposes query rows into a packed panel and scales them, one vector of lanes after
+// the other, see transpose.go. A single row is broadcast. Up to 4 rows fill every quarter,
+// so that 4 loads replace 16. Rows of less than 4 columns are moved number by number.
 func (g *gen) Pack() {
 	g.function(spec.Pack)
 	p := packer{gen: g, dst: g.slice("dst"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"), lanes: g.sliceLen("off"), d: g.num("d"), scale: g.vec()}
@@ -34,21 +33,21 @@ func (g *gen) Pack() {
 	g.ADDQ(operand.U32(8*g.lanes()), p.off)
 	g.SUBQ(operand.U32(g.lanes()), p.lanes)
 	g.JNZ(operand.LabelRef("packcolumns"))
-	g.ret()
+	g.Return()
 	g.Label("few")
 	p.transpose("few", func(v reg.VecVirtual, src reg.Register, i int) {
 		g.repeatQuarter(g.Context, g.row(src, p.off, i), v)
 	})
 	g.SUBQ(operand.U32(g.lanes()), p.lanes)
 	g.JNZ(operand.LabelRef("fewcolumns"))
-	g.ret()
+	g.Return()
 	g.Label("single")
 	p.broadcast()
-	g.ret()
+	g.Return()
 	g.Label("narrow")
 	p.scalars()
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
 type packer struct {
@@ -57,16 +56,16 @@ type packer struct {
 	scale                       reg.VecVirtual
 }
 
-// transpose does one vector of lanes, from a label that name begins. load loads
-// 4 columns of the rows in lanes i, i+4, ...
+// transpose emits a loop over vectors of lanes, with labels that begin with name. load
+// loads 4 columns of the rows in lanes i, i+4, ...
 func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Register, i int)) {
 	src, dst := p.GP64(), p.GP64()
-	p.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	p.Comment("One vector of lanes, 4 columns of its rows per iteration.")
 	p.Label(name + "columns")
 	p.MOVQ(p.src, src)
 	p.MOVQ(p.dst, dst)
 	p.columns(name, 4, p.d, func() {
-		v := p.vectorsOf(4)
+		v := p.Vecs(4)
 		for i := range v {
 			load(v[i], src, i)
 		}
@@ -94,7 +93,8 @@ func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Regis
 	p.ADDQ(operand.U32(p.bytes()), p.dst)
 }
 
-// broadcast unrolls: a call for one query is over in a few hundred cycles.
+// broadcast emits the code for a single row. It is unrolled, as such a call takes only a
+// few hundred cycles.
 func (p packer) broadcast() {
 	o, ld3 := p.GP64(), p.GP64()
 	p.MOVQ(at(p.off, 0), o)
@@ -128,6 +128,7 @@ func (p packer) broadcast() {
 	p.JNZ(operand.LabelRef("number"))
 }
 
+// scalars emits the code for rows of less than 4 columns.
 func (p packer) scalars() {
 	p.Comment("Rows of less than 4 columns: lane by lane.")
 	p.Label("lane")
@@ -151,13 +152,12 @@ func (p packer) scalars() {
 	p.JNZ(operand.LabelRef("lane"))
 }
 
-// Unpack finishes a panel, out = o·(1/sum) + (+0), and transposes it back into
-// rows, one vector of lanes after the other; see transpose.go. It goes from the
-// last lane to the first: idle lanes have the address of the last row in use,
-// which is written after them, and the bits of the NaN lanes can be shifted in.
-// Vectors of idle lanes are left out; of up to 4 rows the first quarters are
-// stored alone. A single row, or rows of less than 4 columns, are finished on
-// their own.
+// Unpack normalises the output of a tile, out = o·(1/sum) + (+0), and transposes it back
+// into rows, one vector of lanes after the other, see transpose.go. It works from the last
+// lane to the first: idle lanes have the address of the last row in use, which is then
+// written after them, and the bits of the lanes with a NaN can be shifted in. Vectors of
+// idle lanes are skipped. Of up to 4 rows only the first quarters are stored. A single row,
+// and rows of less than 4 columns, have code of their own.
 func (g *gen) Unpack() {
 	g.function(spec.Unpack)
 	u := unpacker{gen: g, dst: g.slice("dst"), off: g.slice("off"), src: g.slice("src"), ld: g.stride("ld"), sum: g.slice("sum"), d: g.num("d"), nans: g.GP64()}
@@ -182,7 +182,7 @@ func (g *gen) Unpack() {
 	u.transpose("few", n, 4)
 	g.Label("done")
 	g.Store(u.nans, g.ReturnIndex(0))
-	g.ret()
+	g.Return()
 	g.Label("scalars")
 	u.scalars(n)
 	g.JMP(operand.LabelRef("done"))
@@ -193,17 +193,17 @@ type unpacker struct {
 	dst, off, src, ld, sum, d, nans reg.GPVirtual
 }
 
-// transpose does lanes, a multiple of the vector, and stores the first so many
-// rows of every vector. The labels begin with name.
+// transpose emits a loop over lanes, a multiple of a vector's, and stores the first rows of
+// every vector. The labels begin with name.
 func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	zero := u.vec()
 	u.zero(u.Context, zero)
-	// To the end of the lanes, and back a vector at a time.
+	// Go to the end of the lanes, and back a vector at a time.
 	u.LEAQ(indexed(u.src, lanes, 4), u.src)
 	u.LEAQ(indexed(u.sum, lanes, 4), u.sum)
 	u.LEAQ(indexed(u.off, lanes, 8), u.off)
 	src, dst := u.GP64(), u.GP64()
-	u.Comment("One vector of lanes, 4 columns of its rows a turn.")
+	u.Comment("One vector of lanes, 4 columns of its rows per iteration.")
 	u.Label(name + "columns")
 	u.SUBQ(operand.U32(u.bytes()), u.src)
 	u.SUBQ(operand.U32(u.bytes()), u.sum)
@@ -215,7 +215,7 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	u.columns(name, 4, u.d, func() {
 		q := u.GP64()
 		u.MOVQ(src, q)
-		v := u.vectorsOf(4)
+		v := u.Vecs(4)
 		for i := range v {
 			u.VMULPS(at(q, 0), inv, v[i])
 			u.VADDPS(zero, v[i], v[i])
@@ -248,7 +248,7 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	u.JNZ(operand.LabelRef(name + "columns"))
 }
 
-// inverse emits 1/sum, 0 for a sum of 0.
+// inverse emits 1/sum, or 0 for a sum of 0.
 func (u unpacker) inverse(zero reg.VecVirtual) reg.VecVirtual {
 	u.Comment("1/sum, 0 for a sum of 0.")
 	sum, inv := u.vec(), u.vec()
@@ -259,8 +259,7 @@ func (u unpacker) inverse(zero reg.VecVirtual) reg.VecVirtual {
 	return inv
 }
 
-// scalars finishes n rows one after the other, 4 numbers at a time and then one
-// by one.
+// scalars normalises n rows one after the other, 4 numbers at a time and then one by one.
 func (u unpacker) scalars(n reg.GPVirtual) {
 	lane, ld3 := u.GP64(), u.GP64()
 	u.XORQ(lane, lane)
@@ -284,7 +283,7 @@ func (u unpacker) scalars(n reg.GPVirtual) {
 	u.VSHUFPS(operand.Imm(0), inv, inv, inv)
 	u.Label("inverse")
 
-	// check adds the lanes of x that are NaN to a mask.
+	// check adds the lanes in which x is NaN to a mask.
 	check := func(x reg.VecVirtual) {
 		m := u.XMM()
 		u.VCMPPS(operand.Imm(unordered), x, x, m)
@@ -311,7 +310,7 @@ func (u unpacker) scalars(n reg.GPVirtual) {
 	u.JZ(operand.LabelRef("next"))
 	u.Label("number")
 	x = u.XMM()
-	u.VMULSS(at(src, 0), inv, x) // the upper lanes hold inv: NaN only if the row is
+	u.VMULSS(at(src, 0), inv, x) // the upper lanes hold inv: they are NaN only if the row is
 	u.VADDSS(zero, x, x)
 	u.VMOVSS(x, at(dst, 0))
 	check(x)

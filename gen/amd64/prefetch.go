@@ -8,34 +8,33 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A prefetch is a stream of prefetches beside a loop over rows of memory: line
-// after line of the rows that begin at the parameter next and are as long and as
-// far apart as those that the function reads; and into the second-level cache, what
-// lies far behind them. The order of memory is what a processor's own prefetcher
-// recognises and runs ahead of; prefetches in the order of loads that visit 16
-// rows in turn get a third of the bandwidth on Zen 4. Rows side by side are one
-// long row.
+// A prefetch is a stream of prefetches in a loop over rows of memory: line after line of the
+// rows that begin at the parameter next, with the same length and stride as the rows that
+// the function reads, and into the second-level cache the rows far after them. It goes in
+// the order of memory, which a processor's own prefetcher recognises and continues.
+// Prefetches in the order of the loads, which visit 16 rows in turn, get a third of the
+// bandwidth on Zen 4. Rows without gaps are one long row.
 //
-// What is read as fast as memory gives it, float32 with AVX-512, is prefetched into the second-level
-// cache both times: those into the first keep its few places for lines to come, for which
-// then loads wait. On Zen 4 and huge pages that takes 5 to 10% less time from memory, and 3% more
-// from L3; types that take longer to widen than to read, and AVX2, lose 3 to 6%.
+// float32 with AVX-512, which is read as fast as memory delivers it, is prefetched into the
+// second-level cache both times. Prefetches into the first-level cache would occupy its few
+// buffers for outstanding lines, and loads would wait for those. On Zen 4 with huge pages
+// that takes 5 to 10% less time from memory, and 3% more from L3. Types that take longer to
+// widen than to read, and AVX2, would lose 3 to 6%.
 //
-// Its registers are an address, the way to the further one and the bytes left in
-// the row. What is needed once a row or less lies in memory, in the place of the
-// argument next: its base is where the part begins that belongs to the keys at hand,
-// its length is the bytes of a row, its capacity the way from a row's end to the next
-// row.
+// Its registers are an address, the distance of the further address and the bytes left in
+// the row. What is needed once per row or less is in memory, in the place of the argument
+// next: its base is the start of the part for the current keys, its length the bytes of a
+// row, its capacity the distance from the end of a row to the next row.
 type prefetch struct {
 	*gen
 	address, far, left reg.GPVirtual
 	base, length, gap  operand.Mem
-	step               int  // bytes of a step, whole lines or part of one
-	twice              bool // into the second-level cache, both times
+	step               int  // bytes of a step: whole lines, or part of one
+	twice              bool // into the second-level cache both times
 }
 
-// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
-// as the parameter says, in steps of so many bytes.
+// newPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes. The
+// parameter named by columns is the number of their columns, of type e.
 func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step int) *prefetch {
 	next := g.Param("next")
 	p := &prefetch{gen: g, step: step, twice: g.evex() && e == spec.Float32, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
@@ -44,7 +43,7 @@ func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	g.XORQ(gap, gap)
 	g.CMPQ(row, ld)
 	g.JE(operand.LabelRef("dense"))
-	g.Comment("To prefetch: rows of whole steps, and the way from there to the next.")
+	g.Comment("To prefetch: rows of whole steps, and the distance from their end to the next row.")
 	g.ADDQ(operand.U32(step-1), row)
 	g.ANDQ(operand.I32(-step), row)
 	g.MOVQ(ld, gap)
@@ -58,13 +57,13 @@ func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	return p
 }
 
-// start goes to the part that belongs to the keys at hand.
+// start goes to the part for the current keys.
 func (p *prefetch) start() {
 	p.MOVQ(p.base, p.address)
 	p.MOVQ(p.length, p.left)
 }
 
-// line prefetches line i of a step, which has it if it is as long.
+// line prefetches line i of a step, if the step is that long.
 func (p *prefetch) line(i int) {
 	if i >= p.step/spec.LineBytes {
 		return
@@ -79,7 +78,7 @@ func (p *prefetch) line(i int) {
 	p.PREFETCHT1(further)
 }
 
-// advance goes on by a step. The name is that of a label.
+// advance goes on by a step. name is the name of a label.
 func (p *prefetch) advance(name string) {
 	p.ADDQ(operand.I32(p.step), p.address)
 	p.SUBQ(operand.I32(p.step), p.left)

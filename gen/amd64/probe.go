@@ -8,20 +8,20 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// peakChains independent chains of FMAs hide the latency of 4 cycles on two units.
+// peakChains is a number of independent chains of FMAs that hides the latency of 4 cycles
+// on two units.
 const peakChains = 12
 
-// Peak is the probe of the machine's FMA rate: register operands alone, nothing
-// to wait for.
+// Peak measures the FMA rate of a core: it has register operands only, and nothing waits.
 func (g *gen) Peak() {
 	g.function(spec.Peak)
 	n := g.num("n")
-	acc := g.vectorsOf(peakChains)
+	acc := g.Vecs(peakChains)
 	x, y := g.vec(), g.vec()
 	for _, v := range append(acc, x, y) {
 		g.zero(g.Context, v)
 	}
-	g.align()
+	g.AlignLoop()
 	g.Comment("Every chain twice.")
 	g.Label("loop")
 	for range 2 {
@@ -31,19 +31,18 @@ func (g *gen) Peak() {
 	}
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("loop"))
-	g.ret()
+	g.Return()
 }
 
-// Read is the probe of the memory: it loads all of a slice, whole cache lines at a
-// time and in order, and does nothing with it. What 16 lines do not divide is left
-// out.
+// Read measures the bandwidth of memory: it loads all of a slice in order, in whole cache
+// lines. The remainder that 16 lines do not divide is left out.
 func (g *gen) Read() {
 	const lines = 16
 	g.function(spec.Read)
 	p, left := g.slice("p"), g.sliceLen("p")
 	g.SHRQ(operand.Imm(8), left) // 16 lines of 16 numbers
 	g.JZ(operand.LabelRef("done"))
-	g.align()
+	g.AlignLoop()
 	g.Label("loop")
 	for i := range lines * spec.LineBytes / g.bytes() {
 		g.VMOVUPS(at(p, i*g.bytes()), g.vec())
@@ -52,7 +51,7 @@ func (g *gen) Read() {
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("loop"))
 	g.Label("done")
-	g.ret()
+	g.Return()
 }
 
 // Pause generates the function Pause, with PAUSE, which every CPU has.

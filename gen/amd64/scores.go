@@ -1,133 +1,96 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Softcap works on chunks of columns, a few vectors wide, from the first row to the
-// last, with the lanes' maxima in registers. The vectors come one after the other:
-// no one waits for another, and the CPU overlaps them by itself.
+// The kernels that change scores and need nothing but the scores and numbers per lane.
+
+// Softcap computes limit·tanh(s·inv), see loop.Scores. The vectors of a row are computed
+// one after the other. They do not depend on each other, so the CPU overlaps them.
 //
-// Vector registers: cap, inv, the maxima, what tanh needs and has.
+// Vector registers: limit, inv, the maxima, and those of tanh.
 func (g *gen) Softcap() {
 	g.function(spec.Softcap)
-	c := softcap{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), max: g.slice("max"), limit: g.vec(), inv: g.vec()}
+	s, ld, n, max := g.slice("s"), g.stride("ld"), g.num("n"), g.slice("max")
+	limit, inv := g.vec(), g.vec()
 	left := g.sliceLen("max")
-	g.VBROADCASTSS(g.argument("limit"), c.limit)
-	g.VBROADCASTSS(g.argument("inv"), c.inv)
-	c.tanh = g.tanhOperands()
-	widest := 2
-	if g.evex() {
-		widest = 4
-	}
-	g.chunks(widest, left, c.chunk)
+	g.VBROADCASTSS(g.argument("limit"), limit)
+	g.VBROADCASTSS(g.argument("inv"), inv)
+	values := g.tanhOperands()
+	loop.Scores(g, g.chunkWidths(), left, s, []reg.GPVirtual{max}, func(name string, perLane [][]reg.VecVirtual) {
+		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
+			for v, m := range perLane[0] {
+				x := g.vec()
+				g.VMULPS(at(p, v*g.bytes()), inv, x)
+				y := g.tanh(values, x)
+				g.VMULPS(limit, y, y)
+				g.storeScores(y, p, v, m)
+			}
+		})
+	})
 }
 
-type softcap struct {
-	*gen
-	s, ld, n, max reg.GPVirtual
-	limit, inv    reg.VecVirtual
-	tanh          tanhOperands
-}
-
-func (g softcap) chunk(vectors int, name string) {
-	g.Commentf("%d vectors of lanes, one row a turn.", vectors)
-	g.Label(name)
-	m := g.vectorsOf(vectors)
-	for v := range vectors {
-		g.VMOVUPS(at(g.max, v*g.bytes()), m[v])
-	}
-	p, rows := g.GP64(), g.GP64()
-	g.MOVQ(g.s, p)
-	g.MOVQ(g.n, rows)
-	g.TESTQ(rows, rows)
-	g.JZ(operand.LabelRef(name + "done"))
-	g.align()
-	g.Label(name + "row")
-	for v := range vectors {
-		x := g.vec()
-		g.VMULPS(at(p, v*g.bytes()), g.inv, x)
-		y := g.gen.tanh(g.tanh, x)
-		g.VMULPS(g.limit, y, y)
-		g.VMOVUPS(y, at(p, v*g.bytes()))
-		g.VMAXPS(m[v], y, m[v])
-	}
-	g.ADDQ(g.ld, p)
-	g.DECQ(rows)
-	g.JNZ(operand.LabelRef(name + "row"))
-	g.Label(name + "done")
-	for v := range vectors {
-		g.VMOVUPS(m[v], at(g.max, v*g.bytes()))
-	}
-	g.advance(vectors*g.bytes(), g.s, g.max)
-}
-
-// ALiBi works on chunks of columns, a few vectors wide, from the first row to the
-// last, with the lanes' slopes, positions and maximum in registers; the vectors of
-// a row share the number of its key. A distance fits into an int32, and negating
-// it is left to the fma.
+// ALiBi subtracts slope·|pos-j|, see loop.Scores. The vectors of a row share the number
+// of its key. A distance fits into an int32. The fma negates it.
 //
-// Vector registers: slope, position, maximum and 2 more of each vector, key, 1.
+// Vector registers: slope, position, maximum and 2 more per vector, key, 1.
 func (g *gen) ALiBi() {
 	g.function(spec.ALiBi)
-	a := alibi{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), slopes: g.slice("slopes"), pos: g.slice("pos"), max: g.slice("max"), one: g.vec()}
-	left := g.sliceLen("max")
-	g.VMOVUPS(g.constant(1), a.one)
-	widest := 2
+	s, ld, n := g.slice("s"), g.stride("ld"), g.num("n")
+	perLane := []reg.GPVirtual{g.slice("slopes"), g.slice("pos"), g.slice("max")}
+	one, left := g.vec(), g.sliceLen("max")
+	g.VMOVUPS(g.constant(1), one)
+	loop.Scores(g, g.chunkWidths(), left, s, perLane, func(name string, perLane [][]reg.VecVirtual) {
+		slope, pos, max := perLane[0], perLane[1], perLane[2]
+		j := g.vec()
+		g.VPBROADCASTD(g.argument("j0"), j)
+		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
+			for v := range max {
+				d, x := g.vec(), g.vec()
+				g.VPSUBD(j, pos[v], d)
+				g.VPABSD(d, d)
+				g.VCVTDQ2PS(d, d)
+				g.LoadVec(p, v, x)
+				g.VFNMADD231PS(d, slope[v], x)
+				g.storeScores(x, p, v, max[v])
+			}
+			g.VPADDD(one, j, j)
+		})
+	})
+}
+
+// chunkWidths are the widths of chunks in vectors: as wide as registers allow.
+func (g *gen) chunkWidths() []int {
 	if g.evex() {
-		widest = 4
+		return []int{4, 2, 1}
 	}
-	g.chunks(widest, left, a.chunk)
+	return []int{2, 1}
 }
 
-type alibi struct {
-	*gen
-	s, ld, n, slopes, pos, max reg.GPVirtual
-	one                        reg.VecVirtual
+// scoreRows emits the loop of a chunk over n rows at s. row changes the row at p.
+func (g *gen) scoreRows(name string, s, n, ld reg.GPVirtual, row func(p reg.GPVirtual)) {
+	p, rows := g.GP64(), g.GP64()
+	g.MOVQ(s, p)
+	g.MOVQ(n, rows)
+	loop.AnyTimes(g, rows, name+"row", name+"done", true, func() {
+		row(p)
+		g.ADDQ(ld, p)
+	})
 }
 
-func (g alibi) chunk(vectors int, name string) {
-	g.Commentf("%d vectors of lanes, one row a turn.", vectors)
-	g.Label(name)
-	slope, i, m := g.vectorsOf(vectors), g.vectorsOf(vectors), g.vectorsOf(vectors)
-	for v := range vectors {
-		g.VMOVUPS(at(g.slopes, v*g.bytes()), slope[v])
-		g.VMOVUPS(at(g.pos, v*g.bytes()), i[v])
-		g.VMOVUPS(at(g.max, v*g.bytes()), m[v])
-	}
-	j, p, rows := g.vec(), g.GP64(), g.GP64()
-	g.VPBROADCASTD(g.argument("j0"), j)
-	g.MOVQ(g.s, p)
-	g.MOVQ(g.n, rows)
-	g.TESTQ(rows, rows)
-	g.JZ(operand.LabelRef(name + "done"))
-	g.align()
-	g.Label(name + "row")
-	for v := range vectors {
-		d, x := g.vec(), g.vec()
-		g.VPSUBD(j, i[v], d)
-		g.VPABSD(d, d)
-		g.VCVTDQ2PS(d, d)
-		g.VMOVUPS(at(p, v*g.bytes()), x)
-		g.VFNMADD231PS(d, slope[v], x)
-		g.VMOVUPS(x, at(p, v*g.bytes()))
-		g.VMAXPS(m[v], x, m[v])
-	}
-	g.VPADDD(g.one, j, j)
-	g.ADDQ(g.ld, p)
-	g.DECQ(rows)
-	g.JNZ(operand.LabelRef(name + "row"))
-	g.Label(name + "done")
-	for v := range vectors {
-		g.VMOVUPS(m[v], at(g.max, v*g.bytes()))
-	}
-	g.advance(vectors*g.bytes(), g.s, g.slopes, g.pos, g.max)
+// storeScores stores vector v of a row at p, and raises its maxima. VMAXPS returns its
+// second source if one is NaN or both are zero, which here is the running maximum.
+func (g *gen) storeScores(x reg.VecVirtual, p reg.GPVirtual, v int, max reg.VecVirtual) {
+	g.StoreVec(x, p, v)
+	g.VMAXPS(max, x, max)
 }
 
-// MaskSpan hides scores by select, one vector of lanes at a time from the first row
-// to the last, with the lanes' spans and maximum in registers.
+// MaskSpan hides scores by select, one vector of lanes at a time from the first row to
+// the last, with the lanes' spans and maxima in registers.
 func (g *gen) MaskSpan() {
 	g.function(spec.MaskSpan)
 	s, ld := g.slice("s"), g.stride("ld")
@@ -136,35 +99,29 @@ func (g *gen) MaskSpan() {
 	g.VMOVUPS(g.constant(1), one)
 	g.VMOVUPS(g.constant(spec.MinusInf), inf)
 
-	g.Comment("One vector of lanes: spans, maximum and the row's number in registers.")
+	g.Comment("One vector of lanes: spans, maxima and the row's number in registers.")
 	g.Label("columns")
-	g.TESTQ(left, left)
-	g.JZ(operand.LabelRef("done"))
+	g.JumpIfZero(left, "done")
 	l, h, m, j := g.vec(), g.vec(), g.vec(), g.vec()
-	g.VMOVUPS(at(lo, 0), l)
-	g.VMOVUPS(at(hi, 0), h)
-	g.VMOVUPS(at(max, 0), m)
+	g.LoadVec(lo, 0, l)
+	g.LoadVec(hi, 0, h)
+	g.LoadVec(max, 0, m)
 	g.VPBROADCASTD(g.argument("j0"), j)
 	p, rows := g.GP64(), g.num("n")
 	g.MOVQ(s, p)
-	g.TESTQ(rows, rows)
-	g.JZ(operand.LabelRef("next"))
-	g.Comment("Keep the scores with lo ≤ j < hi.")
-	g.Label("row")
-	x := g.vec()
-	g.VMOVUPS(at(p, 0), x)
-	g.hide(g.Context, x, j, l, h, inf)
-	g.VMOVUPS(x, at(p, 0))
-	g.VMAXPS(m, x, m)
-	g.VPADDD(one, j, j)
-	g.ADDQ(ld, p)
-	g.DECQ(rows)
-	g.JNZ(operand.LabelRef("row"))
-	g.Label("next")
-	g.VMOVUPS(m, at(max, 0))
-	g.advance(g.bytes(), s, lo, hi, max)
+	loop.AnyTimes(g, rows, "row", "next", false, func() {
+		g.Comment("Keep the scores with lo ≤ j < hi.")
+		x := g.vec()
+		g.LoadVec(p, 0, x)
+		g.maskSpan(g.Context, x, j, l, h, inf)
+		g.storeScores(x, p, 0, m)
+		g.VPADDD(one, j, j)
+		g.ADDQ(ld, p)
+	})
+	g.StoreVec(m, max, 0)
+	g.Advance(g.bytes(), s, lo, hi, max)
 	g.SUBQ(operand.U32(g.lanes()), left)
-	g.JMP(operand.LabelRef("columns"))
+	g.Goto("columns")
 	g.Label("done")
-	g.ret()
+	g.Return()
 }

@@ -6,24 +6,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Where there are registers enough, SkinnyQK loads and transposes a vector's words between
-// the FMAs of the vector before it, and widens a column before those of the column before.
-// Processors look ahead by themselves, but not as far as all that takes, least of all where two
-// threads share a core: there that is worth up to a fifth on Zen 4, else up to a tenth.
+// If there are enough registers, SkinnyQK loads and transposes the words of a vector
+// between the FMAs of the vector before it, and widens a column before the FMAs of the
+// column before it. Processors look ahead by themselves, but not far enough for all of
+// that, least of all if two threads share a core. On Zen 4 it gains up to a fifth for two
+// threads on a core, else up to a tenth.
 
-// ahead tells whether steps do that, for a number of queries. On Zen 4 float32 would gain 4%
-// with 2 queries and lose as much with 8; and bfloat16 with one, which is over soonest, waits
-// for memory then, and gets a seventh less from it.
+// ahead reports whether steps do that, for a number of queries. On Zen 4 float32 would gain
+// 4% with 2 queries and lose as much with 8. bfloat16 with one query, which takes the least
+// time, would then wait for memory and read a seventh less per second.
 func (f *qkEmitter) ahead(queries int) bool {
 	return f.evex() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
 }
 
-// stepsAhead is steps that way: the words of a step's first vector are loaded in the step
-// before it, and so the last step ends early.
+// stepsAhead emits the loop over steps in that way. The words of the first vector of a step
+// are loaded in the step before it, so the last step ends early.
 func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	last := len(acc[0]) - 1
 	first := f.words.load(f.row(0), 0, 0)
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "step")
 	f.prefetchStep(acc, name)
 	words := first
@@ -43,8 +44,8 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	f.vectorProducts(acc, words, last)
 }
 
-// vectorBeside emits the products of vector v of keys beside the loads of the one that is
-// next, whose words it returns.
+// vectorBeside emits the products of vector v of keys, interleaved with the loads of the
+// next vector. It returns the words of that.
 func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual, v, next int) (loaded []reg.VecVirtual) {
 	f.interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
 	return loaded

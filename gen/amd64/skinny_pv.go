@@ -6,27 +6,27 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// SkinnyPV is the product of the weights and V for few queries, in the form of
-// rows: the columns of V are in the lanes, and V is read as it lies. A turn does
-// 16 rows of V, which stay in L1, one column of cache lines after the other:
+// SkinnyPV is the product of the weights and V for few queries, with an output in rows: the
+// columns of V are in the lanes, and V is read as it lies. A pass takes 16 rows of V, which
+// stay in L1, one column of cache lines after the other:
 //
 //	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
 //
-// A line means few accumulators, which wait for each other; but it is over so soon
-// that the processor works on the next ones meanwhile. Narrow columns let the
-// prefetch, a line a step, run evenly beside the FMAs. What is left of a row is
-// done 4 columns at a time and then one by one. Of narrow types a line has 16 columns,
-// too, and rows are whole lines; they are widened as they are loaded.
+// A line has few accumulators, which wait for each other. But it takes so little time that
+// the processor works on the next lines meanwhile. With narrow columns the prefetches, one
+// line per step, are spread evenly between the FMAs. The remaining columns of a row are
+// computed 4 at a time and then one by one. For narrow types a line has 16 columns, too,
+// and rows are whole lines. They are widened when they are loaded.
 //
-// General registers in the inner loop: v and p with their strides, the prefetch
-// (3), steps left, perhaps the scale; around it the turn's v and p, the column, the
-// columns left and lane: 14 of 15. In memory, in the place of arguments: the keys left,
-// those of the turn, the scales' stride in bytes, where the turn's begin, where those of
-// the columns at hand do, and how many columns are left of these.
+// General registers in the inner loop: v and p with their strides, the prefetch (3), steps
+// left, perhaps the scale. Around it: v and p of the pass, the column, the columns left and
+// lane. That is 14 of 15. These are in memory, in the place of arguments: the keys left,
+// the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
+// the current columns' scales, and the columns left that have these.
 func (g *gen) SkinnyPV(v spec.Element) {
 	g.function(spec.SkinnyPV(v))
 	f := &pvEmitter{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.turn()*spec.SkinnyKeys<<v.Shift())
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift())
 	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -36,7 +36,7 @@ func (g *gen) SkinnyPV(v spec.Element) {
 		f.scales, f.scale, f.ofScale = g.memory(g.Param("scales").Base()), g.memory(g.Param("scales").Len()), g.memory(g.Param("scales").Cap())
 		g.SHLQ(operand.Imm(2), f.lsc)
 	}
-	f.turns()
+	f.passes()
 }
 
 type pvEmitter struct {
@@ -44,26 +44,25 @@ type pvEmitter struct {
 	element  spec.Element
 	prefetch *prefetch
 
-	v, p     reg.GPVirtual // of the turn
+	v, p     reg.GPVirtual // of the pass
 	ldv, ldp reg.GPVirtual // in bytes
 	vj, pj   reg.GPVirtual // of the step
 	sj       reg.GPVirtual // its scale
 	steps    reg.GPVirtual // left
 	column   reg.GPVirtual
 	columns  reg.GPVirtual // left
-	lane     reg.GPVirtual // first query of the group at hand
-	load     operand.Mem   // whether o holds something
-	left     operand.Mem   // keys, from the turn on
-	keys     operand.Mem   // in the turn
+	lane     reg.GPVirtual // first query of the current group
+	load     operand.Mem   // whether to start from o
+	left     operand.Mem   // keys, from the pass on
+	keys     operand.Mem   // in the pass
 
 	lsc, perScale operand.Mem
-	scales, scale operand.Mem // of the turn, and of the columns at hand
-	ofScale       operand.Mem // columns that still have these
+	scales, scale operand.Mem // of the pass, and of the current columns
+	ofScale       operand.Mem // columns left that have these
 }
 
-// turns emits the loop over turns of up to 16 keys; from the second on, o holds
-// something.
-func (f *pvEmitter) turns() {
+// passes emits the loop over passes of up to 16 keys. All but the first start from o.
+func (f *pvEmitter) passes() {
 	f.Label("turn")
 	keys := f.GP64()
 	f.MOVQ(f.left, keys)
@@ -93,10 +92,10 @@ func (f *pvEmitter) turns() {
 	}
 	f.JMP(operand.LabelRef("turn"))
 	f.Label("done")
-	f.ret()
+	f.Return()
 }
 
-// forward moves pointers by the 16 rows of a turn.
+// forward moves pointers by the 16 rows of a pass.
 func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	bytes := f.GP64()
 	f.MOVQ(stride, bytes)
@@ -106,8 +105,8 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 	}
 }
 
-// startScales goes to those of a turn's first columns, nextScales from those of a line
-// to those of the next one.
+// startScales goes to the scales of a pass's first columns, nextScales from those of a line
+// to those of the next line.
 func (f *pvEmitter) startScales() {
 	if f.element == spec.Int8 {
 		f.move(f.scales, f.scale)
@@ -124,7 +123,7 @@ func (f *pvEmitter) nextScales() {
 	}
 }
 
-// A columnBlock is a number of columns that are done at once.
+// A columnBlock is a number of columns that are computed at once.
 type columnBlock struct {
 	name    string
 	columns int
@@ -133,9 +132,9 @@ type columnBlock struct {
 	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
 }
 
-// line is a cache line's columns.
+// line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.vectorsOf(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
 }
 
 func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
@@ -151,19 +150,19 @@ func (f *pvEmitter) four() columnBlock {
 func (f *pvEmitter) single() columnBlock {
 	return columnBlock{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
 		x := f.XMM()
-		f.VMOVSS(p, x) // see SkinnyMerge
+		f.VMOVSS(p, x) // for qemu, see SkinnyMerge
 		f.VFMADD231SS(x, v[0], acc[0])
 	}}
 }
 
-// WeightGemm emits the loop over strips while there are columns for one, and in it the
+// block emits the loop over blocks, while there are enough columns for one, and in it the
 // loop over groups of queries.
 func (f *pvEmitter) block(s columnBlock) {
 	f.Label(s.name)
 	f.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
 	f.JL(operand.LabelRef(s.name + "end"))
 	f.XORQ(f.lane, f.lane)
-	f.Comment("A group of queries, the largest there is code for.")
+	f.Comment("The largest group of queries that there is code for.")
 	f.Label(s.name + "group")
 	n := f.num("n")
 	f.SUBQ(f.lane, n)
@@ -186,8 +185,7 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 }
 
-// group emits the keys of a turn for a strip and a number of queries, from lane
-// on.
+// group emits the keys of a pass for a block and size queries, from lane on.
 func (f *pvEmitter) group(s columnBlock, size int) {
 	name := s.name + groupLabel(size)
 	f.Commentf("%d columns of %d queries.", s.columns, size)
@@ -209,12 +207,12 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 		f.MOVQ(f.scale, f.sj)
 	}
 	f.MOVQ(f.keys, f.steps)
-	turn := f.turn()
-	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	unrolled := f.unrolled()
+	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
 	f.JL(operand.LabelRef(name + "fewer"))
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "turn")
-	for i := range turn {
+	for i := range unrolled {
 		if s.name == "line" {
 			f.prefetch.line(i)
 		}
@@ -223,10 +221,10 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	if s.name == "line" {
 		f.prefetch.advance(name + "ahead")
 	}
-	f.SUBQ(operand.Imm(uint64(turn)), f.steps)
+	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
 	f.JGE(operand.LabelRef(name + "turn"))
 	f.Label(name + "fewer")
-	f.ADDQ(operand.Imm(uint64(turn)), f.steps)
+	f.ADDQ(operand.Imm(uint64(unrolled)), f.steps)
 	f.JZ(operand.LabelRef(name + "store"))
 	f.Label(name + "step")
 	f.step(s, acc)
@@ -238,9 +236,9 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.JMP(operand.LabelRef(s.name + "next"))
 }
 
-// turn is the number of steps in a turn of the inner loop: their memory is at least a
-// cache line.
-func (f *pvEmitter) turn() int {
+// unrolled is the number of steps per iteration of the inner loop: their memory is at least
+// a cache line.
+func (f *pvEmitter) unrolled() int {
 	if f.element == spec.Float32 {
 		return 2
 	}
@@ -268,7 +266,7 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	f.ADDQ(f.ldp, f.pj)
 }
 
-// eachRow calls f for every accumulator and its place in o.
+// eachRow calls do for every accumulator and its place in o.
 func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
 	o, ldo := f.slice("o"), f.stride("ldo")
 	row := f.GP64()

@@ -8,28 +8,28 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// SkinnyQK is the product of K and Q̂ᵀ for few queries, which would leave most
-// lanes idle: here 16 keys are in the lanes, transposed on their way from memory,
-// see transpose.go. A tile is 16 keys by up to skinnyRows queries, a step some words of
-// 32 bits of them, each of which holds a column, or 2 or 4 of a narrow type, that are
-// widened only now, see few_words.go:
+// SkinnyQK is the product of K and Q̂ᵀ for few queries. With the queries in the lanes most
+// lanes would be idle. Here 16 keys are in the lanes, transposed when they are loaded, see
+// transpose.go. A tile is 16 keys by up to skinnyRows queries. A step takes some words of
+// 32 bits of them. A word is one column, or 2 or 4 of a narrow type, which are widened at
+// this point, see skinny_words.go:
 //
 //	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
 //
-// In the end the scores go back to the panel's form, 4 queries at a time, by the
-// same transpose. Where 16 does not divide the keys, the last tile does the last
-// 16, some of them a second time, with the same result. Steps divide the columns of a
-// narrow type.
+// At the end the same transpose brings the scores into the layout of a query tile, 4
+// queries at a time. If 16 does not divide the keys, the last tile computes the last 16,
+// some of them a second time, with the same result. Steps divide the columns of a narrow
+// type.
 //
-// Up to 4 queries on one vector of keys are no more chains than an FMA takes cycles, and
-// what comes late is late for good: where a vector has 16 keys, a tile of a narrow type has
-// two. Of float32 that would be more rows at once than are read well: what lies beyond L2
-// took a fifth longer on Zen 4.
+// Up to 4 queries on one vector of keys are not more chains than an FMA has cycles of
+// latency, so a delay is never made up for. Therefore, if a vector has 16 keys, a tile of a
+// narrow type has two vectors. For float32 that would be more rows at once than are read
+// well: reading from beyond L2 took a fifth longer on Zen 4.
 //
-// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its
-// stride (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. In memory,
-// in the place of arguments, are the scores (s), the first query of the group at hand
-// (its length), the rows left (m) and the end of row 0 (the length of k).
+// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
+// (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. These are in memory,
+// in the place of arguments: the scores (s), the first query of the current group (the
+// length of s), the rows left (m) and the end of row 0 (the length of k).
 func (g *gen) SkinnyQK(k spec.Element) {
 	g.function(spec.SkinnyQK(k))
 	f := &qkEmitter{gen: g, ld4: g.strideOf("ldk", k),
@@ -59,17 +59,17 @@ type qkEmitter struct {
 	prefetch *prefetch
 
 	s    operand.Mem      // scores of the tile
-	w    reg.GPVirtual    // their row in bytes, which is also q̂'s
-	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the step at hand
+	w    reg.GPVirtual    // bytes of a row of scores, and of q̂
+	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
 	ld4  reg.GPVirtual    // 4 rows of K, in bytes
 	odd  [4]reg.GPVirtual // 1, 3, 5 and 7 times that
-	q    reg.GPVirtual    // q̂ at the column at hand
-	lane operand.Mem      // first query of the group at hand
+	q    reg.GPVirtual    // q̂ at the current column
+	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
-	end  operand.Mem      // where k[0] is after the last whole step
+	end  operand.Mem      // k[0] after the last whole step
 }
 
-// most is the largest number of times that a tile has 16 keys.
+// most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
 	if f.lanes() == spec.SkinnyKeys && f.words.element != spec.Float32 {
 		return 2
@@ -77,12 +77,13 @@ func (f *qkEmitter) most() int {
 	return 1
 }
 
-// doubledQueries is the largest number of queries whose tiles have the most keys.
+// doubledQueries is the largest number of queries for which there are tiles of the most
+// keys.
 const doubledQueries = 4
 
-// tiles emits the loop over the tiles, and in it that over groups of queries.
+// tiles emits the loop over the tiles, and in it the loop over groups of queries.
 func (f *qkEmitter) tiles() {
-	f.Comment("Tiles of 16 keys; the last one reaches back to be one.")
+	f.Comment("Tiles of 16 keys. The last one reaches back if less are left.")
 	f.Label("tile")
 	f.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
 	f.JGE(operand.LabelRef("whole"))
@@ -106,7 +107,7 @@ func (f *qkEmitter) tiles() {
 	f.MOVQ(operand.I32(0), f.lane)
 
 	if f.most() > 1 {
-		f.Comment("Twice 16 keys, if all queries are one group of few.")
+		f.Comment("Twice 16 keys, if all queries are one small group.")
 		f.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
 		f.JL(operand.LabelRef("group"))
 		n := f.num("n")
@@ -116,7 +117,7 @@ func (f *qkEmitter) tiles() {
 		}
 	}
 
-	f.Comment("A group of queries, the largest there is code for.")
+	f.Comment("The largest group of queries that there is code for.")
 	f.Label("group")
 	n := f.num("n")
 	f.SUBQ(f.lane, n)
@@ -148,7 +149,7 @@ func (f *qkEmitter) tiles() {
 	f.forward()
 	f.JMP(operand.LabelRef("tile"))
 	f.Label("done")
-	f.ret()
+	f.Return()
 }
 
 // forward goes on by 16 keys.
@@ -171,13 +172,13 @@ func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
 
 func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
 
-// group emits a tile for a number of queries, from lane on, and some times 16 keys.
+// group emits a tile for size queries, from lane on, and times·16 keys.
 func (f *qkEmitter) group(name string, size, times int) {
 	f.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
 	f.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
-		acc[i] = f.vectorsOf(times * spec.SkinnyKeys / f.lanes())
+		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.lanes())
 		for _, v := range acc[i] {
 			f.zero(f.Context, v)
 		}
@@ -209,8 +210,8 @@ func (f *qkEmitter) group(name string, size, times int) {
 	f.JMP(operand.LabelRef(next))
 }
 
-// linesAtOnce is how many lines are prefetched at once, as many as 64 columns of a row
-// have: rows with gaps between them are prefetched in these.
+// linesAtOnce is the number of lines that are prefetched at once, those of 64 columns of a
+// row. Rows with gaps between them are prefetched in such units.
 func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
 
 // prefetchStep emits the prefetches of a step.
@@ -233,7 +234,7 @@ func (f *qkEmitter) advance() {
 
 // steps emits the loop over steps of some columns.
 func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
-	f.align()
+	f.AlignLoop()
 	f.Label(name + "step")
 	f.prefetchStep(acc, name)
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
@@ -248,7 +249,7 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 	f.JNE(operand.LabelRef(name + "step"))
 }
 
-// column is q̂ at q or, for an odd x, one column on.
+// column returns q̂ at q or, for an odd x, one column on.
 func column(q, w reg.GPVirtual, x int) operand.Mem {
 	if x%2 == 0 {
 		return at(q, 0)
@@ -256,7 +257,7 @@ func column(q, w reg.GPVirtual, x int) operand.Mem {
 	return indexed(q, w, 1)
 }
 
-// row returns the address of row i of the tile, disp bytes from the step at hand.
+// row returns the address of row i of the tile, disp bytes from the current step.
 func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 	return func(i int) operand.Mem {
 		m := at(f.k[i%4], disp)
@@ -271,8 +272,8 @@ func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 	}
 }
 
-// eachColumn emits the loads of a step, disp bytes from the one at hand, and calls do for
-// every column with what emits its products.
+// eachColumn emits the loads of a step, disp bytes from the current one, and calls do for
+// every column. products emits its products.
 func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
 	x := 0
 	for part := range f.skinnyParts() {
@@ -287,7 +288,7 @@ func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, 
 	}
 }
 
-// products adds to the scores a column times that of q̂.
+// products adds a column times that of q̂ to the scores.
 func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]keyColumn, c int, q operand.Mem) {
 	column := make([]reg.VecVirtual, len(columns))
 	for v := range columns {
@@ -312,8 +313,8 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	}
 }
 
-// rest emits the columns that a step does not divide: the last step's are loaded,
-// and the first of them left out.
+// rest emits the remaining columns if a step does not divide them: it loads those of a
+// whole step that ends with the row, and skips the first of them.
 func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 	left := f.num("d")
 	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
@@ -335,8 +336,8 @@ func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 	f.Label(name + "store")
 }
 
-// store emits the way of a tile's scores to the panel, 4 lanes at a time. The
-// lanes behind the last query repeat it, those behind its 4 repeat these.
+// store stores the scores of a tile, 4 lanes at a time. The lanes after the last query, up
+// to a multiple of 4, repeat it. Those after them repeat the 4 before.
 func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
 	for first := 0; first < len(acc); first += 4 {
 		lanes := fmt.Sprintf("%slanes%d", name, first)

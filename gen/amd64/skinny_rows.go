@@ -3,19 +3,20 @@ package amd64
 import (
 	"math"
 
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// SkinnyMerge folds the output of a block into the running one, both in the form of
-// rows, row by row.
+// SkinnyMerge merges the output of a block into the running output, both of them in rows,
+// row by row.
 func (g *gen) SkinnyMerge() {
 	g.function(spec.SkinnyMerge)
 	o, ldo, part, ldp := g.slice("o"), g.stride("ldo"), g.slice("part"), g.stride("ldp")
 	alpha, beta, n := g.slice("alpha"), g.slice("beta"), g.num("n")
 	a, b := g.vec(), g.vec()
-	g.rowLoop(n, func() {
+	loop.AnyTimes(g, n, "row", "done", false, func() {
 		g.VBROADCASTSS(at(alpha, 0), a)
 		g.VBROADCASTSS(at(beta, 0), b)
 		g.eachColumn("dv", func(x reg.GPVirtual) {
@@ -24,7 +25,7 @@ func (g *gen) SkinnyMerge() {
 			g.VFMADD231PS(indexed(part, x, 1), b, c)
 			g.VMOVUPS(c, indexed(o, x, 1))
 		}, func(x reg.GPVirtual) {
-			// qemu reads 16 bytes where a scalar instruction has one number in memory.
+			// qemu reads 16 bytes if a scalar instruction has one number in memory.
 			c, y := g.XMM(), g.XMM()
 			g.VMOVSS(indexed(o, x, 1), c)
 			g.VMULSS(a.AsX(), c, c)
@@ -32,16 +33,14 @@ func (g *gen) SkinnyMerge() {
 			g.VFMADD231SS(y, b.AsX(), c)
 			g.VMOVSS(c, indexed(o, x, 1))
 		})
-	}, func() {
 		g.ADDQ(ldo, o)
 		g.ADDQ(ldp, part)
-		g.advance(4, alpha, beta)
+		g.Advance(4, alpha, beta)
 	})
-	g.ret()
+	g.Return()
 }
 
-// SkinnyUnpack is unpack for an output in the form of rows: o·(1/sum) + (+0), row by
-// row.
+// SkinnyUnpack normalises an output in rows, o·(1/sum) + (+0), row by row.
 func (g *gen) SkinnyUnpack() {
 	g.function(spec.SkinnyUnpack)
 	dst, off, o, ldo := g.slice("dst"), g.slice("off"), g.slice("o"), g.stride("ldo")
@@ -51,7 +50,7 @@ func (g *gen) SkinnyUnpack() {
 	zero, one := g.vec(), g.vec()
 	g.zero(g.Context, zero)
 	g.VMOVUPS(g.constant(math.Float32bits(1)), one)
-	g.rowLoop(n, func() {
+	loop.AnyTimes(g, n, "row", "done", false, func() {
 		g.Comment("1/sum, 0 for a sum of 0.")
 		s, inv := g.vec(), g.vec()
 		g.VBROADCASTSS(at(sum, 0), s)
@@ -84,29 +83,16 @@ func (g *gen) SkinnyUnpack() {
 		g.JZ(operand.LabelRef("finite"))
 		g.BTSQ(row, nans)
 		g.Label("finite")
-	}, func() {
 		g.ADDQ(ldo, o)
-		g.advance(4, sum)
+		g.Advance(4, sum)
 		g.INCQ(row)
 	})
 	g.Store(nans, g.ReturnIndex(0))
-	g.ret()
+	g.Return()
 }
 
-// rowLoop emits a loop over n rows.
-func (g *gen) rowLoop(n reg.GPVirtual, row, next func()) {
-	g.TESTQ(n, n)
-	g.JZ(operand.LabelRef("done"))
-	g.Label("row")
-	row()
-	next()
-	g.DECQ(n)
-	g.JNZ(operand.LabelRef("row"))
-	g.Label("done")
-}
-
-// eachColumn emits a loop over the columns of a row, first whole vectors, then single
-// ones, with the way to the column in bytes.
+// eachColumn emits a loop over the columns of a row, first in whole vectors, then one by
+// one. x is the column's distance in bytes.
 func (g *gen) eachColumn(count string, vector, single func(x reg.GPVirtual)) {
 	left, x := g.num(count), g.GP64()
 	g.XORQ(x, x)
@@ -114,7 +100,7 @@ func (g *gen) eachColumn(count string, vector, single func(x reg.GPVirtual)) {
 	g.JL(operand.LabelRef("rest"))
 	g.Label("vector")
 	vector(x)
-	g.advance(g.bytes(), x)
+	g.Advance(g.bytes(), x)
 	g.SUBQ(operand.U32(g.lanes()), left)
 	g.JGE(operand.LabelRef("vector"))
 	g.Label("rest")
@@ -122,7 +108,7 @@ func (g *gen) eachColumn(count string, vector, single func(x reg.GPVirtual)) {
 	g.JZ(operand.LabelRef("end"))
 	g.Label("single")
 	single(x)
-	g.advance(4, x)
+	g.Advance(4, x)
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("single"))
 	g.Label("end")

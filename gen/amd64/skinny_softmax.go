@@ -1,32 +1,33 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // SkinnySoftmax is softmax for the first 4 lanes, with a row in every quarter (or half) of a
-// vector: 4 rows a turn, for which exp2 is computed once, or twice side by side. In a panel of 8
-// lanes this takes no shuffles, of which there would be 6 a turn: what is loaded from the second
-// half of the rows, 16 bytes early, has its rows where the first half has idle lanes. The
-// weights are stored to the same two places, whole vectors, first half first: all that they
-// spoil is idle lanes, and none of those behind the last row.
+// vector: 4 rows per iteration, for which exp2 is computed once, or twice side by side. In a
+// tile of 8 lanes that needs no shuffles, of which there would be 6 per iteration: a load of
+// the second half of the rows, 16 bytes early, has its rows where the first half has idle
+// lanes. The weights are stored to the same two places, as whole vectors, the first half
+// first: that overwrites idle lanes, but none of those after the last row.
 //
 //	row 0  0000 ....              first half      0000 .... 1111 ....
 //	row 1  1111 ....  ──► load    second, early   .... 2222 .... 3333    merged  0000 2222 1111 3333
 //	row 2  2222 ....
 //	row 3  3333 ....
 //
-// The weights are added to the sums row by row, one chain as the contract has it. All else does
-// not wait for it: the processor works on the next turns meanwhile. What is left of the rows, and
-// rows of other panels, are done one by one.
+// The weights are added to the sums row by row, in one chain as the contract wants. All else
+// does not wait for the chain: the processor works on the next iterations meanwhile. The
+// remaining rows, and rows of tiles of other widths, are computed one by one.
 //
-// Predicted for Zen 4: 12 cycles a turn, which the chain takes; exp2 keeps the units busy for 10 of
-// them, with AVX2 for 8. Measured: 16 with AVX-512, 21 with AVX2, where exp2's own latency is not
-// all hidden. softmax, for 8 lanes, takes 34 for these rows.
+// Predicted for Zen 4: 12 cycles per iteration, which the chain takes. exp2 keeps the units
+// busy for 10 of them, with AVX2 for 8. Measured: 16 with AVX-512, 21 with AVX2, where the
+// latency of exp2 is not quite hidden. Softmax, for 8 lanes, takes 34 for these rows.
 //
-// Vector registers: maximum, sum, x, n, r and p, of AVX2 two of each of the latter, and
+// Vector registers: maximum, sum, x, n, r and p, with AVX2 two of each of the latter, and
 // with 32 registers the 8 constants of exp2.
 func (g *gen) SkinnySoftmax() {
 	g.function(spec.SkinnySoftmax)
@@ -40,20 +41,23 @@ func (g *gen) SkinnySoftmax() {
 	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)
 	g.JL(operand.LabelRef("rest"))
-	g.align()
+	g.AlignLoop()
 	g.Label("turn")
-	f.turn()
+	f.four()
 	g.SUBQ(operand.Imm(4), left)
 	g.JGE(operand.LabelRef("turn"))
 	g.Label("rest")
 	g.ADDQ(operand.Imm(4), left)
 	g.Label("rows")
-	g.rowLoop(left, f.single, func() { g.ADDQ(ld, f.s) })
+	loop.AnyTimes(g, left, "row", "done", false, func() {
+		f.single()
+		g.ADDQ(ld, f.s)
+	})
 	g.VMOVUPS(f.sum, at(g.slice("sum"), 0))
-	g.ret()
+	g.Return()
 }
 
-// softmaxRow is the size of a row of a panel of 8 lanes.
+// softmaxRow is the size of a row of a tile of 8 lanes.
 const softmaxRow = 8 * 4
 
 type rowSoftmax struct {
@@ -65,10 +69,10 @@ type rowSoftmax struct {
 	odd operand.Op
 }
 
-// turn does 4 rows and goes to the next ones.
-func (f *rowSoftmax) turn() {
+// four emits 4 rows and goes on to the next ones.
+func (f *rowSoftmax) four() {
 	size := f.bytes()
-	xs := f.vectorsOf(4 * softmaxRow / (2 * size))
+	xs := f.Vecs(4 * softmaxRow / (2 * size))
 	halves := func(v int) (first, second operand.Mem) { return at(f.s, 2*size*v), at(f.s, 2*size*v+size-16) }
 	for v, x := range xs {
 		first, second := halves(v)
@@ -84,10 +88,10 @@ func (f *rowSoftmax) turn() {
 			f.VADDPS(at(f.s, 2*size*v+row), f.sum, f.sum)
 		}
 	}
-	f.advance(4*softmaxRow, f.s)
+	f.Advance(4*softmaxRow, f.s)
 }
 
-// single does one row, with zeros in the other quarters.
+// single emits one row, with zeros in the other quarters.
 func (f *rowSoftmax) single() {
 	x := f.vec()
 	loadFirst(f.Context, at(f.s, 0), x, x.AsX())
@@ -96,7 +100,7 @@ func (f *rowSoftmax) single() {
 	f.VADDPS(p, f.sum, f.sum)
 }
 
-// weights are those of scores, which are overwritten.
+// weights emits the weights of scores, which are overwritten.
 func (f *rowSoftmax) weights(xs []reg.VecVirtual) []reg.VecVirtual {
 	for _, x := range xs {
 		f.VSUBPS(f.z, x, x)

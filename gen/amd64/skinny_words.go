@@ -6,25 +6,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// keyWidener makes columns of K for SkinnyQK. K is transposed in words of 32 bits, of
-// which the narrower types need fewer, and so fewer shuffles; what comes out is
-// 16 keys' words in the lanes, and a word is one column, or 2 or 4 of a narrow type:
+// A keyWidener makes columns of K for SkinnyQK. K is transposed in words of 32 bits. The
+// narrower types need fewer of them, and so fewer shuffles. The result has the words of 16
+// keys in the lanes. A word is one column, or 2 or 4 of a narrow type:
 //
-//	bfloat16   the lower half shifted, the upper half without the lower
-//	binary16   words to even and odd halves, then the conversion
-//	int8       byte by byte to a float32, see widenByte, times the keys' scales
+//	bfloat16   the lower half is shifted up, the upper half is masked
+//	binary16   words are sorted into even and odd halves, which are converted
+//	int8       bytes are converted one by one, see widenByte, and multiplied by the keys' scales
 //
-// The scales lie side by side, as the keys in the lanes; those of the next group of
-// columns lsc further on. What is needed of them is in memory, in the place of
-// arguments: where the tile's begin, where those at hand do, lsc in bytes, and how many
-// columns are left of the group.
+// The scales lie side by side, as the keys in the lanes. Those of the next group of columns
+// lie lsc further on. These are in memory, in the place of arguments: the start of the
+// tile's scales, that of the current scales, lsc in bytes, and the columns left in the
+// group.
 type keyWidener struct {
 	*gen
 	element spec.Element
 	n       int // words of a row in a step
 
-	aux        operand.Op // binary16: how words are sorted; bfloat16: the upper half
-	bytesOf    []wordByte // int8: those of a word
+	aux        operand.Op // binary16: the order of the halves; bfloat16: a mask of the upper half
+	bytesOf    []wordByte // int8: the bytes of a word
 	first, at  operand.Mem
 	lsc, group operand.Mem
 	left       operand.Mem
@@ -51,7 +51,7 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 // width is the number of columns in a step.
 func (w *keyWidener) width() int { return 4 * w.n >> w.element.Shift() }
 
-// back goes back, or forward goes on, by a number of keys.
+// back goes back by a number of keys, forward goes on by 16.
 func (w *keyWidener) back(keys reg.GPVirtual) {
 	if w.element == spec.Int8 {
 		w.SHLQ(operand.Imm(2), keys)
@@ -65,7 +65,7 @@ func (w *keyWidener) forward() {
 	}
 }
 
-// start goes to the first columns.
+// start goes to the scales of the first columns.
 func (w *keyWidener) start() {
 	if w.element == spec.Int8 {
 		w.move(w.first, w.at)
@@ -73,7 +73,7 @@ func (w *keyWidener) start() {
 	}
 }
 
-// next goes on by a step. The name is that of a label.
+// next goes on by a step. name is the name of a label.
 func (w *keyWidener) next(name string) {
 	if w.element != spec.Int8 {
 		return
@@ -87,8 +87,8 @@ func (w *keyWidener) next(name string) {
 	w.Label(name)
 }
 
-// A keyColumn emits what makes a column of what has been loaded, and returns it. It is
-// called once, in the order of the columns.
+// A keyColumn emits the code that makes a column from loaded words, and returns the
+// column. It is called once, in the order of the columns.
 type keyColumn func() reg.VecVirtual
 
 // load loads the words of a part of a step, of vector v of keys.
@@ -99,7 +99,7 @@ func (w *keyWidener) load(row func(i int) operand.Mem, v, part int) []reg.VecVir
 	return w.transpose4(w.keyRows(row, v))
 }
 
-// columns are those of words of vector v of keys.
+// columns returns the columns of words of vector v of keys.
 func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []keyColumn) {
 	var scales operand.Op
 	if w.element == spec.Int8 {
@@ -113,7 +113,7 @@ func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []keyColumn
 	return columns
 }
 
-// split makes the columns of a word.
+// split returns the columns of a word.
 func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []keyColumn {
 	switch w.element {
 	case spec.Float32:
@@ -141,14 +141,14 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []keyColumn {
 	return columns
 }
 
-// A wordByte is a byte of the words of int8.
+// A wordByte is a byte in the words of int8.
 type wordByte struct {
 	number     int        // 0 is the lowest
 	mask, sign operand.Op // AVX-512, the lower two
 }
 
-// shiftByte makes a float32 of byte b of words, which is shifted up and then, with its
-// sign, down. The highest may overwrite them.
+// shiftByte returns byte b of words as float32. It shifts it up and then, with its sign,
+// down. For the highest byte it overwrites words.
 func (g *gen) shiftByte(words reg.VecVirtual, b wordByte) reg.VecVirtual {
 	x := words
 	if b.number < 3 {

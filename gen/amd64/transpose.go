@@ -5,13 +5,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Panels hold queries in lanes, tensors hold them in rows: pack and unpack
-// transpose between the two. Both work on steps of 4 columns of a row and one
-// vector of lanes, that is 4 vectors, seen as a column of 4×4 matrices, one in
-// each 128-bit quarter. Row 4·q+i of a step meets the vectors in quarter q of
-// number i: there the whole transpose is one 4×4 transpose within the quarters,
-// 8 shuffles for 4 vectors, and no shuffle crosses quarters. Moving the quarters
-// to and from memory one by one costs loads and stores, which are cheap here.
+// Query tiles have queries in lanes, tensors have them in rows: Pack and Unpack transpose
+// between the two. Both work in steps of 4 columns of a row and one vector of lanes. That
+// is 4 vectors, seen as a column of 4×4 matrices, one in each 128-bit quarter. Row 4·q+i of
+// a step is in quarter q of vector i. So the whole transpose is one 4×4 transpose within
+// the quarters, 8 shuffles for 4 vectors, and no shuffle crosses quarters. To move the
+// quarters to and from memory one by one costs loads and stores, which are cheap here.
 
 // transpose4 transposes the 4×4 matrix in each quarter of four vectors.
 func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
@@ -21,7 +20,7 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	g.VUNPCKHPS(v[1], v[0], b)
 	g.VUNPCKLPS(v[3], v[2], c)
 	g.VUNPCKHPS(v[3], v[2], d)
-	t := g.vectorsOf(4)
+	t := g.Vecs(4)
 	g.VUNPCKLPD(c, a, t[0])
 	g.VUNPCKHPD(c, a, t[1])
 	g.VUNPCKLPD(d, b, t[2])
@@ -29,21 +28,21 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
-// keyRows loads 4 words of 32 bits of the rows in vector v of 16: vector x has those of
-// rows x, 4+x, ... in its quarters.
+// keyRows loads 4 words of 32 bits of the rows of vector v of 16 rows: vector x has those
+// of rows x, 4+x, ... in its quarters.
 func (g *gen) keyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
-	rows := g.vectorsOf(4)
+	rows := g.Vecs(4)
 	for x := range rows {
 		g.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(g.lanes()*v + 4*q + x) })
 	}
 	return rows
 }
 
-// transposeSquare transposes a vector of columns of each lane's row: first 4 rows
-// at a time within the quarters, then the quarters.
+// transposeSquare transposes as many columns of each lane's row as a vector has lanes:
+// first 4 rows at a time within the quarters, then the quarters.
 func (g *gen) transposeSquare(v []reg.VecVirtual) []reg.VecVirtual {
 	quarters := len(v) / 4
-	byColumn := make([][]reg.VecVirtual, 4) // of a quarter; a vector for every 4 rows
+	byColumn := make([][]reg.VecVirtual, 4) // of a quarter, with a vector for every 4 rows
 	for q := range quarters {
 		for c, t := range g.transpose4(v[4*q : 4*q+4]) {
 			byColumn[c] = append(byColumn[c], t)
@@ -58,23 +57,22 @@ func (g *gen) transposeSquare(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
-// row returns the address of the row in a lane: base plus the lane's entry of off,
-// which counts elements.
+// row returns the address of the row of a lane: base plus the lane's entry of off, which
+// counts elements.
 func (g *gen) row(base, off reg.Register, lane int) operand.Mem {
 	o := g.GP64()
 	g.MOVQ(at(off, 8*lane), o)
 	return indexed(base, o, 4)
 }
 
-// columns emits a loop over d columns in steps of a number of them. Where that does
-// not divide d, the last step goes back to the last columns: it does some of them
-// a second time, with the same result. d must be at least one step. step does the
-// columns at src and dst; advance moves both by a step's columns, or for a register
-// by the number in it.
+// columns emits a loop over d columns, width of them per step. If width does not divide d,
+// the last step goes back to the last columns: it computes some of them a second time,
+// with the same result. d must be at least width. step computes the current columns.
+// advance goes on by a number of columns, which is an immediate or a register.
 func (g *gen) columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
 	left := g.GP64()
 	g.MOVQ(d, left)
-	g.align()
+	g.AlignLoop()
 	g.Label(name + "step")
 	step()
 	g.SUBQ(operand.U32(width), left)
@@ -83,8 +81,8 @@ func (g *gen) columns(name string, width int, d reg.Register, step func(), advan
 	g.JL(operand.LabelRef(name + "rest"))
 	advance(operand.U32(width))
 	g.JMP(operand.LabelRef(name + "step"))
-	g.Commentf("Less than %d columns are left: do the last %d.", width, width)
-	g.Label(name + "rest") // by left columns to the last step
+	g.Commentf("Less than %d columns are left: compute the last %d.", width, width)
+	g.Label(name + "rest") // the last step is left columns on
 	advance(left)
 	g.MOVQ(operand.U32(width), left)
 	g.JMP(operand.LabelRef(name + "step"))

@@ -2,36 +2,33 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Additive has hidden units in the lanes, see additive.go: the 16 chains are four
-// vectors, done two at a time as in neon_softcap.go.
+// Additive has the hidden units in the lanes, see amd64/additive.go. The 16 chains are four
+// vectors. They are computed two at a time, as in Softcap.
 func (g *neon) Additive() {
 	g.function(spec.Additive)
 	a := adder{neon: g, tanh: g.tanhRegs(), q: g.slice("q"), k: g.GP(), next: g.GP()}
 	first, keys, queries, score := g.slice("s"), g.GP(), g.num("n"), g.GP()
 	ld, ldq, ldk := g.stride("ld"), g.stride("ldq"), g.stride("ldk")
-	g.Jump("CBZ", "done", queries)
-	g.Label("query")
-	g.Load(g.Param("m"), keys)
-	g.Jump("CBZ", "done", keys)
-	g.Load(g.Base("k"), a.k)
-	g.Load(g.Base("next"), a.next)
-	g.Op("MOVD", first, score)
-	g.Label("key")
-	g.Scope(func() { g.Op("FMOVS", a.one(), a64.At(score, 0)) })
-	g.Op("ADD", ldk, a.k, a.k)
-	g.Op("ADD", ldk, a.next, a.next)
-	g.Op("ADD", ld, score, score)
-	g.Op("SUBS", 1, keys, keys)
-	g.Jump("BNE", "key")
-	g.Op("ADD", ldq, a.q, a.q)
-	g.Op("ADD", 4, first, first)
-	g.Op("SUBS", 1, queries, queries)
-	g.Jump("BNE", "query")
-	g.Label("done")
-	g.Ret()
+	loop.AnyTimes(g, queries, "query", "done", false, func() {
+		g.Load(g.Param("m"), keys)
+		g.JumpIfZero(keys, "done")
+		g.Load(g.Base("k"), a.k)
+		g.Load(g.Base("next"), a.next)
+		g.Op("MOVD", first, score)
+		loop.Times(g, keys, "key", func() {
+			g.Scope(func() { g.Op("FMOVS", a.one(), a64.At(score, 0)) })
+			g.Op("ADD", ldk, a.k, a.k)
+			g.Op("ADD", ldk, a.next, a.next)
+			g.Op("ADD", ld, score, score)
+		})
+		g.Op("ADD", ldq, a.q, a.q)
+		g.Op("ADD", 4, first, first)
+	})
+	g.Return()
 }
 
 type adder struct {
@@ -51,19 +48,18 @@ func (g adder) one() a64.Vec {
 	g.Op("MOVD", g.k, k)
 	g.Op("MOVD", g.next, next)
 	g.Jump("CBZ", "sum", left)
-	g.Align(32)
+	g.AlignLoop()
 	g.Label("step")
 	g.Op("PRFM", a64.At(next, 0), hint("PLDL1KEEP"))
-	g.advance(spec.LineBytes, next)
+	g.Advance(spec.LineBytes, next)
 	g.Scope(func() {
 		for first := 0; first < len(acc); first += 2 {
 			g.pair(acc[first:first+2], q, k, weights)
 		}
 	})
-	g.Op("SUBS", spec.AdditiveChains, left, left)
-	g.Jump("BNE", "step")
+	g.CountDown(left, spec.AdditiveChains, "step")
 	g.Label("sum")
-	g.Comment("The upper half of all lanes is added to the lower one until one is left.")
+	g.Commentf("The upper half of all lanes is added to the lower half until one lane is left.")
 	g.FADD(acc[0], acc[0], acc[2])
 	g.FADD(acc[1], acc[1], acc[3])
 	g.FADD(acc[0], acc[0], acc[1])

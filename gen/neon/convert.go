@@ -2,11 +2,12 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The converters on NEON follow convert.go, 8 elements a turn: one register of
-// 16-bit elements is two of float32. Pointers walk along the row.
+// The converters follow amd64/convert.go, with 8 elements per iteration: one register of
+// 16-bit elements is two of float32. Pointers move along the row.
 
 const convertStep = 8 // elements
 
@@ -18,8 +19,8 @@ type rowConverter struct {
 	fromSize, toSize         int    // of an element, as logarithms
 }
 
-// rows starts a function that converts rows of elements of 1<<from bytes into such
-// of 1<<to bytes.
+// rows starts a function that converts rows of elements of 1<<from bytes to elements of
+// 1<<to bytes.
 func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
 	g.function(f)
 	c := &rowConverter{neon: g, src: g.slice("src"), dst: g.slice("dst"), lds: g.num("lds"), ldd: g.num("ldd"), n: g.num("n"), d: g.num("d"),
@@ -29,25 +30,23 @@ func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
 	return c
 }
 
-// each emits the loop over the rows; row does the d elements of one, at from and
-// to.
+// each emits the loop over the rows. row converts the d elements of one, from from to to.
 func (c *rowConverter) each(row func()) {
-	c.Jump("CBZ", "end", c.n)
-	c.Jump("CBZ", "end", c.d)
-	c.Label("row")
-	c.Op("MOVD", c.src, c.from)
-	c.Op("MOVD", c.dst, c.to)
-	row()
-	c.Op("ADD", c.lds, c.src, c.src)
-	c.Op("ADD", c.ldd, c.dst, c.dst)
-	c.Op("SUBS", 1, c.n, c.n)
-	c.Jump("BNE", "row")
+	c.JumpIfZero(c.n, "end")
+	c.JumpIfZero(c.d, "end")
+	loop.Times(c.neon, c.n, "row", func() {
+		c.Op("MOVD", c.src, c.from)
+		c.Op("MOVD", c.dst, c.to)
+		row()
+		c.Op("ADD", c.lds, c.src, c.src)
+		c.Op("ADD", c.ldd, c.dst, c.dst)
+	})
 	c.Label("end")
-	c.Ret()
+	c.Return()
 }
 
-// elements emits the loop over left ≥ 1 elements. vector does 8 and single does
-// one; they move from and to on.
+// elements emits the loop over left ≥ 1 elements. vector converts 8 and single one. They
+// move from and to on.
 func (c *rowConverter) elements(vector, single func()) {
 	c.Op("CMP", convertStep, c.left)
 	c.Jump("BLT", "single")
@@ -57,8 +56,8 @@ func (c *rowConverter) elements(vector, single func()) {
 	c.Jump("BEQ", "done")
 	c.Op("CMP", convertStep, c.left)
 	c.Jump("BGE", "vector")
-	c.Comment("Less than 8 elements are left: do the last 8.")
-	c.Op("SUB", convertStep, c.left, c.left) // elements to go, below 0
+	c.Commentf("Less than 8 elements are left: convert the last 8.")
+	c.Op("SUB", convertStep, c.left, c.left) // elements left, less 8: below 0
 	c.Op("ADD", c.left.Shl(c.fromSize), c.from, c.from)
 	c.Op("ADD", c.left.Shl(c.toSize), c.to, c.to)
 	c.Op("MOVD", convertStep, c.left)
@@ -82,14 +81,14 @@ func (c *rowConverter) convert(vector, single func()) {
 func (c *rowConverter) storeTwo(v []a64.Vec) {
 	c.store(v[0], a64.At(c.to, 0))
 	c.store(v[1], a64.At(c.to, vecBytes))
-	c.advance(2*vecBytes, c.to)
+	c.Advance(2*vecBytes, c.to)
 }
 
 // loadTwo loads 8 float32.
 func (c *rowConverter) loadTwo(v []a64.Vec) {
 	c.load(a64.At(c.from, 0), v[0])
 	c.load(a64.At(c.from, vecBytes), v[1])
-	c.advance(2*vecBytes, c.from)
+	c.Advance(2*vecBytes, c.from)
 }
 
 func (g *neon) WidenF16() {
@@ -123,7 +122,7 @@ func (g *neon) WidenBF16() {
 	})
 }
 
-// WidenInt8 goes group by group within a row.
+// WidenInt8 works group by group within a row.
 func (g *neon) WidenInt8() {
 	c := g.rows(spec.WidenInt8, 0, 2)
 	scales, lsc, group := g.slice("scales"), g.stride("lsc"), g.num("group")
@@ -163,7 +162,7 @@ func (g *neon) WidenInt8() {
 	})
 }
 
-// replaceNaN replaces by other the lanes of x that are NaN.
+// replaceNaN replaces the lanes of x that are NaN by those of other.
 func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 	g.FCMEQ(scratch, x, x)
 	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())

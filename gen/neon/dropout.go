@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Dropout drops weights; see dropout.go. Here products of halves are shuffled into
-// vectors of low and of high words at once, and there are registers for the keys of
+// Dropout drops weights, see amd64/dropout.go. Here the products of halves are shuffled
+// into vectors of low and of high words at once, and there are registers for the keys of
 // all rounds from the third on.
 func (g *neon) Dropout() {
 	g.function(spec.Dropout)
@@ -16,29 +17,26 @@ func (g *neon) Dropout() {
 		m0: g.broadcast(spec.PhiloxM0), m1: g.broadcast(spec.PhiloxM1), row: g.GP(), rows: g.num("n"), group: g.GP(), first: g.GP(),
 		mixed: g.GP(), key2: g.GP(), c1: g.Vec(), c2: g.Vec(), c3: g.Vec()}
 	left := g.param(g.Len("pos"))
-	g.Jump("CBZ", "done", d.rows)
+	g.JumpIfZero(d.rows, "done")
 	d.roundKeys()
-	g.Comment("One vector of lanes, an evaluation of Philox a turn.")
-	g.Label("lanes")
-	d.begin()
-	g.Align(32)
-	g.Label("group")
-	d.apply(d.words())
-	g.Op("ADD", 1, d.group, d.group)
-	g.Jump("B", "group")
-	g.Comment("The first key is not the first of its group.")
-	g.Label("within")
-	g.Op("CMP", 2, d.first)
-	g.Op("MOVD", 0, d.first)
-	g.Jump("BLT", "word1")
-	g.Jump("BEQ", "word2")
-	g.Jump("B", "word3")
-	g.Label("next")
-	g.advance(vecBytes, d.s, d.head, d.pos)
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BNE", "lanes")
+	loop.Lanes(g, left, "One vector of lanes, an evaluation of Philox per iteration.", []a64.GP{d.s, d.head, d.pos}, nil, func() {
+		d.begin()
+		g.AlignLoop()
+		g.Label("group")
+		d.apply(d.words())
+		g.Op("ADD", 1, d.group, d.group)
+		g.Goto("group")
+		g.Commentf("The first key is not the first of its group.")
+		g.Label("within")
+		g.Op("CMP", 2, d.first)
+		g.Op("MOVD", 0, d.first)
+		g.Jump("BLT", "word1")
+		g.Jump("BEQ", "word2")
+		g.Goto("word3")
+		g.Label("next")
+	})
 	g.Label("done")
-	g.Ret()
+	g.Return()
 }
 
 type dropper struct {
@@ -48,17 +46,16 @@ type dropper struct {
 	keys             []a64.Vec // of the rounds from the third on
 	key2             a64.GP    // the first of the second round
 
-	row, rows  a64.GP  // at hand, left
+	row, rows  a64.GP  // the current row, rows left
 	group      a64.GP  // number of the row's key / 4
 	first      a64.GP  // the first row's key in its group, then 0
-	mixed      a64.GP  // what the last word of the counter meets in the first round
+	mixed      a64.GP  // the number that the first round adds to the last word of the counter
 	c1, c2, c3 a64.Vec // c1 after the first round, c2 and c3 after the second
 }
 
-// apply drops weights of up to 4 rows by the numbers of their group, from row
-// first on.
+// apply drops weights of up to 4 rows by the numbers of their group, from row first on.
 func (d *dropper) apply(words []a64.Vec) {
-	d.Comment("Keep or drop, row by row.")
+	d.Commentf("Keep or drop, row by row.")
 	threshold, scale, x, kept := d.broadcastParam("threshold"), d.broadcastParam("scale"), d.Vec(), d.Vec()
 	d.Jump("CBNZ", "within", d.first)
 	for w, word := range words {
@@ -79,7 +76,7 @@ func (d *dropper) apply(words []a64.Vec) {
 func (d *dropper) roundKeys() {
 	p := d.slice("keys")
 	d.Op("MOVWU", a64.At(p, 8), d.key2)
-	d.advance(16, p)
+	d.Advance(16, p)
 	d.keys = d.Vecs(2 * (spec.PhiloxRounds - 2))
 	for _, k := range d.keys {
 		d.Op("VLD1R.P", a64.At(p, 4), []a64.Arr{k.S4()})
@@ -87,14 +84,14 @@ func (d *dropper) roundKeys() {
 	d.Free(p)
 }
 
-// begin begins a vector of lanes, with what does not depend on the key.
+// begin begins a vector of lanes: it computes all that does not depend on the key.
 func (d *dropper) begin() {
 	d.Op("MOVD", d.s, d.row)
 	d.Load(d.Param("n"), d.rows)
 	d.Load(d.Param("j0"), d.group)
 	d.Op("AND", 3, d.group, d.first)
 	d.Op("LSR", 2, d.group, d.group)
-	d.Comment("The first two rounds, but for the key.")
+	d.Commentf("The first two rounds, without the key.")
 	d.Scope(func() {
 		p, key, low := d.slice("keys"), d.GP(), d.Vec()
 		d.Load(d.Param("sequence"), d.mixed)
@@ -106,7 +103,7 @@ func (d *dropper) begin() {
 		d.Op("EOR", key, d.mixed, d.mixed)
 		c0, key0, key3 := d.Vec(), d.Vec(), d.Vec()
 		d.Op("VLD1R", a64.At(p, 0), []a64.Arr{key0.S4()})
-		d.advance(12, p)
+		d.Advance(12, p)
 		d.Op("VLD1R", a64.At(p, 0), []a64.Arr{key3.S4()})
 		d.load(a64.At(d.pos, 0), c0)
 		d.multiply(c0, d.m1, c0, d.c1)
@@ -118,7 +115,7 @@ func (d *dropper) begin() {
 	})
 }
 
-// multiply sets high and low to the words of x·y; high may be x.
+// multiply sets high and low to the words of x·y. high may be x.
 func (d *dropper) multiply(x, y, high, low a64.Vec) {
 	d.Scope(func() {
 		last := d.Vec()
@@ -137,8 +134,8 @@ func (d *dropper) xor(x, y, z a64.Vec) {
 
 // words emits an evaluation of Philox.
 func (d *dropper) words() []a64.Vec {
-	d.Comment("The second round, with its product of the word with the key.")
-	c := d.Vecs(5) // the last is spare; they change places
+	d.Commentf("The second round, with its product of the word with the key.")
+	c := d.Vecs(5) // the last one is spare: they change places
 	d.Scope(func() {
 		p, m := d.GP(), d.GP()
 		d.Op("EORW", d.group, d.mixed, p)
@@ -151,7 +148,7 @@ func (d *dropper) words() []a64.Vec {
 		d.Op("VEOR", d.c1.B16(), c[0].B16(), c[0].B16())
 		d.Op("VORR", d.c2.B16(), d.c2.B16(), c[2].B16())
 		d.Op("VORR", d.c3.B16(), d.c3.B16(), c[3].B16())
-		d.Comment("The rounds from the third on.")
+		d.Commentf("The rounds from the third on.")
 		for r := range spec.PhiloxRounds - 2 {
 			d.multiply(c[2], d.m1, c[2], c[4])
 			d.xor(c[2], c[1], d.keys[2*r])

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// each emits a function over len(dst) elements, as in function.go; compute works in
+// each emits a function over len(dst) elements, see amd64/functions.go. compute works in
 // place.
 func (g *neon) each(compute func(x a64.Vec)) {
 	dst, src, left := g.slice("dst"), g.slice("src"), g.param(g.Len("dst"))
@@ -13,7 +13,7 @@ func (g *neon) each(compute func(x a64.Vec)) {
 	g.Op("CMP", vecLanes, left)
 	g.Jump("BLT", "single")
 	g.Op("SUB", vecLanes, left, left)
-	g.Comment("The last vector waits in a register.")
+	g.Commentf("The last vector is computed first and kept in a register.")
 	g.Op("ADD", left.Shl(2), src, lastPlace)
 	g.load(a64.At(lastPlace, 0), last)
 	compute(last)
@@ -41,7 +41,7 @@ func (g *neon) each(compute func(x a64.Vec)) {
 	g.Ret()
 }
 
-// Exp2 is exp2 for all x, see neon_softmax.go; beyond 128 x is 128.
+// Exp2 is exp2 for all x, see softmax.go. Beyond 128 x is replaced by 128.
 func (g *neon) Exp2() {
 	g.function(spec.Exp2)
 	limit, e := g.broadcast(spec.Plus128), g.exp2Regs(allNumbers)
@@ -57,18 +57,18 @@ func (g *neon) Tanh() {
 	g.each(func(x a64.Vec) { g.tanh(e, []a64.Vec{x}) })
 }
 
-// tanh on NEON is that of tanh.go. Tables of 8 numbers are two registers, in which
-// TBL finds bytes: a product spreads the point's number k to the four bytes of a
-// lane, 4·k and on.
+// tanh follows amd64/functions.go. Tables of 8 numbers are two registers, from which TBL
+// takes bytes: a product spreads the number k of the point to the four bytes of a lane,
+// 4·k and on.
 
 const (
 	tanhSpread = 0x04040404
-	// spread times the bits of 1.5·2^23 goes away, the numbers of bytes are added.
+	// The product of tanhSpread with the bits of 1.5·2^23 is subtracted, the numbers of
+	// bytes are added.
 	tanhBytes = (0x03020100 - spec.RoundMagic*tanhSpread%(1<<32) + 1<<32) % (1 << 32)
 )
 
-// tanhData are the tables, then the coefficients, four times each, but for the
-// highest.
+// tanhData are the tables, then all coefficients but the highest, four times each.
 func tanhData() []uint32 {
 	words := append(append(append([]uint32{}, spec.TanhC...), spec.TanhT...), spec.TanhV...)
 	for _, c := range spec.TanhCoefficients[:3] {
@@ -77,7 +77,7 @@ func tanhData() []uint32 {
 	return words
 }
 
-// A tanhValues holds what tanh needs throughout: 13 vectors.
+// A tanhValues holds the constants of tanh: 13 vectors.
 type tanhValues struct {
 	c, t, v                []a64.Vec // two registers that follow each other
 	coefficients           a64.GP
@@ -86,8 +86,8 @@ type tanhValues struct {
 	round, spread, numbers a64.Vec
 }
 
-// tanhRegs must come before other vectors are allocated, for the sake of the
-// tables.
+// tanhRegs loads them. It must come before other vectors are allocated, so that the two
+// registers of a table follow each other.
 func (g *neon) tanhRegs() tanhValues {
 	e := tanhValues{coefficients: g.GP()}
 	g.Op("MOVD", g.tanhConsts, e.coefficients)
@@ -103,17 +103,17 @@ func (g *neon) tanhRegs() tanhValues {
 	return e
 }
 
-// lookUp emits d = the numbers of a table at the bytes k.
+// lookUp emits d = the numbers of a table, by the numbers k of their bytes.
 func (g *neon) lookUp(d a64.Vec, table []a64.Vec, k a64.Vec) {
 	g.Op("VTBL", k.B16(), []a64.Arr{table[0].B16(), table[1].B16()}, d.B16())
 }
 
-// tanh emits tanh(x), in place, for several vectors at once; 5 more for each.
+// tanh emits tanh(x), in place, for several vectors at once. It takes 5 more for each.
 func (g *neon) tanh(e tanhValues, xs []a64.Vec) {
 	g.Scope(func() {
 		n := len(xs)
 		r, k, u, h, t := g.Vecs(n), g.Vecs(n), g.Vecs(n), g.Vecs(n), g.Vecs(n)
-		g.Comment("tanh: the point c nearest to |x|, and r = |x|-c.")
+		g.Commentf("tanh: the point c nearest to |x|, and r = |x|-c.")
 		for i, x := range xs {
 			g.FABS(r[i], x)
 			g.FMIN(r[i], r[i], e.limit)
@@ -124,7 +124,7 @@ func (g *neon) tanh(e tanhValues, xs []a64.Vec) {
 			g.lookUp(u[i], e.c, k[i])
 			g.FSUB(r[i], r[i], u[i])
 		}
-		g.Comment("h, a polynomial in r².")
+		g.Commentf("h, a polynomial in r².")
 		for i := range xs {
 			g.load(a64.At(e.coefficients, 2*vecBytes), h[i])
 			g.FMUL(u[i], r[i], r[i])
@@ -138,7 +138,7 @@ func (g *neon) tanh(e tanhValues, xs []a64.Vec) {
 			g.load(a64.At(e.coefficients, 0), h[i])
 			g.Op("VFMLA", t[i].S4(), u[i].S4(), h[i].S4())
 		}
-		g.Comment("t + v·r / (h + t·r), with the sign of x.")
+		g.Commentf("t + v·r / (h + t·r), with the sign of x.")
 		for i, x := range xs {
 			g.lookUp(t[i], e.t, k[i])
 			g.lookUp(u[i], e.v, k[i])

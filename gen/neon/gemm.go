@@ -7,26 +7,25 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// The tile product of tile.go on NEON. An FMA takes the number of A from any
-// lane of a register, so one load can bring several of them, and how depends on
-// how A lies:
+// Gemm follows amd64/gemm.go. An FMA takes the number of A from any lane of a register. So
+// one load can bring several of them, which depends on the layout of A:
 //
-//	cs = 1 (rows side by side, as K)     a load brings some steps of one row
-//	rs = 1 (columns side by side, as Vᵀ) a load brings one step of 4 rows
+//	cs = 1 (rows without gaps, as K)     a load brings some steps of one row
+//	rs = 1 (columns without gaps, as Vᵀ) a load brings one step of 4 rows
 //	else                                 a load brings one number
 //
-// There is an inner loop for each, chosen by the strides; the last one also does
-// the steps that the others leave over. Nothing outside A is read: where the
-// rows of a tile are no multiple of 4, the last ones are loaded as 2 or 1.
+// There is an inner loop for each, chosen by the strides. The last one also computes the
+// steps that the others leave over. Nothing outside A is read: if the rows of a register
+// tile are no multiple of 4, the last ones are loaded as 2 or 1.
 //
-// Vector registers: rows × vectors accumulators, the rows of B of a turn, and
-// what is left for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's
-// p, b and k, one scratch, and i·rs for each row but the first.
+// The register tile of WeightGemm has more vectors than rows. There the numbers of A stay
+// in registers, for some steps at once, and the vectors of B are loaded one by one.
+//
+// Vector registers: rows × vectors accumulators, the rows of B of an iteration, and the
+// remaining ones for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's p, b and
+// k, one scratch, and i·rs for each row but the first.
 
-// A strip has more vectors than rows: there the numbers of A stay in registers, for
-// some steps at once, and the vectors of B pass by.
-
-// A gemmer emits one tile function.
+// A gemmer emits one product.
 type gemmer struct {
 	*neon
 	shape    spec.TileShape
@@ -53,7 +52,7 @@ func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
 	t.emit(s.Rows)
 }
 
-// emit emits the loop over the rows; how they are shared out, see tiler.emit.
+// emit emits the loop over the rows, which are divided as in amd64/gemm.go.
 func (t *gemmer) emit(rows int) {
 	t.a, t.c, t.m = t.slice("a"), t.slice("c"), t.num("m")
 	t.cs, t.ldb, t.ldc = t.stride("cs"), t.num("ldb"), t.stride("ldc")
@@ -66,7 +65,7 @@ func (t *gemmer) emit(rows int) {
 	}
 	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
 
-	t.Comment("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
 	t.Label("rows")
 	t.Op("CMP", 2*rows, t.m)
 	t.Jump("BGE", tileLabel(rows))
@@ -79,7 +78,7 @@ func (t *gemmer) emit(rows int) {
 	t.Op("LSR", 1, height, height)
 	t.Label("last")
 	t.Jump("CBZ", "done", height)
-	for h := 1; h <= rows; h++ { // one row first: that is all some calls have
+	for h := 1; h <= rows; h++ { // one row first: some calls have no more
 		t.Op("CMP", h, height)
 		t.Jump("BEQ", tileLabel(h))
 	}
@@ -91,10 +90,10 @@ func (t *gemmer) emit(rows int) {
 	}
 }
 
-// one emits a tile of a number of rows.
+// one emits a register tile of a number of rows.
 func (t *gemmer) one(rows int) {
 	name := tileLabel(rows)
-	t.Comment("Tile of %d × %d vectors.", rows, t.shape.Vectors)
+	t.Commentf("Tile of %d × %d vectors.", rows, t.shape.Vectors)
 	t.Label(name)
 	t.acc = make([][]a64.Vec, rows)
 	for i := range t.acc {
@@ -110,7 +109,7 @@ func (t *gemmer) one(rows int) {
 	default:
 		t.eachRow(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
 	}
-	t.Comment("On to the rows below.")
+	t.Commentf("Go on to the next rows.")
 	t.Op("ADD", t.row[1], t.a, t.a)
 	if rows > 1 {
 		t.Op("ADD", t.row[rows-1], t.a, t.a)
@@ -119,7 +118,7 @@ func (t *gemmer) one(rows int) {
 	t.Jump("B", "rows")
 }
 
-// start gives the accumulators their first value.
+// start initialises the accumulators.
 func (t *gemmer) start(name string) {
 	for i := range t.acc {
 		for _, v := range t.acc[i] {
@@ -129,7 +128,7 @@ func (t *gemmer) start(name string) {
 	if t.epilogue != spec.Store {
 		return
 	}
-	t.Comment("The chains start from +0, or from C.")
+	t.Commentf("The chains start from +0, or from C.")
 	t.Load(t.Param("load"), t.k)
 	t.Jump("CBZ", name+"zero", t.k)
 	t.Op("MOVD", t.c, t.p)
@@ -142,8 +141,8 @@ func (t *gemmer) start(name string) {
 	t.Label(name + "zero")
 }
 
-// turn is the number of steps in a turn of the inner loops: as many as leave
-// registers for A beside a full tile and its rows of B.
+// stepsPerIteration is the number of steps per iteration of the inner loops: as many as
+// leave registers for A beside a full tile and its rows of B.
 func stepsPerIteration(s spec.TileShape) int {
 	if isWide(s) {
 		return 4
@@ -156,12 +155,12 @@ func stepsPerIteration(s spec.TileShape) int {
 	return 1
 }
 
-// isWide tells that the vectors of B pass one by one.
+// isWide reports whether the vectors of B are loaded one by one.
 func isWide(s spec.TileShape) bool { return s.Rows < s.Vectors }
 
 // steps emits the inner loops.
 func (t *gemmer) steps(name string) {
-	turn := stepsPerIteration(t.shape)
+	unrolled := stepsPerIteration(t.shape)
 	t.Load(t.Param("k"), t.k)
 	t.Load(t.Base("b"), t.b)
 	t.Op("MOVD", t.a, t.p)
@@ -170,17 +169,17 @@ func (t *gemmer) steps(name string) {
 	t.Op("CMP", 4, t.cs)
 	t.Jump("BNE", name+"left")
 
-	t.Comment("The rows of A lie side by side: %d steps of a row at once.", turn)
-	t.loop(name, "row", turn, func() { t.rowSteps(turn) })
+	t.Commentf("The rows of A have no gaps: %d steps of a row at once.", unrolled)
+	t.loop(name, "row", unrolled, func() { t.rowSteps(unrolled) })
 	t.Jump("B", name+"left")
-	t.Comment("The columns of A lie side by side: a step of 4 rows at once.")
+	t.Commentf("The columns of A have no gaps: a step of 4 rows at once.")
 	t.Label(name + "columns")
-	t.loop(name, "column", turn, func() {
-		for range turn {
+	t.loop(name, "column", unrolled, func() {
+		for range unrolled {
 			t.columnStep()
 		}
 	})
-	t.Comment("Number by number.")
+	t.Commentf("Number by number.")
 	t.Label(name + "left")
 	t.Jump("CBZ", name+"done", t.k)
 	t.Label(name + "step")
@@ -190,36 +189,36 @@ func (t *gemmer) steps(name string) {
 	t.Label(name + "done")
 }
 
-// loop emits an inner loop of several steps a turn, and leaves in k the steps
-// that are left.
-func (t *gemmer) loop(name, kind string, turn int, body func()) {
-	t.Op("SUBS", turn, t.k, t.k)
+// loop emits an inner loop of several steps per iteration, and leaves in k the number of
+// remaining steps.
+func (t *gemmer) loop(name, kind string, unrolled int, body func()) {
+	t.Op("SUBS", unrolled, t.k, t.k)
 	t.Jump("BLT", name+kind+"end")
 	t.Align(32)
 	t.Label(name + kind + "turn")
 	t.Scope(body)
-	t.Op("SUBS", turn, t.k, t.k)
+	t.Op("SUBS", unrolled, t.k, t.k)
 	t.Jump("BGE", name+kind+"turn")
 	t.Label(name + kind + "end")
-	t.Op("ADD", turn, t.k, t.k)
+	t.Op("ADD", unrolled, t.k, t.k)
 }
 
-// rowSteps emits some steps for which each row's numbers lie side by side. As
-// many rows as there are registers for them are done step by step together,
-// since the FMAs of one accumulator wait for each other.
-func (t *gemmer) rowSteps(turn int) {
+// rowSteps emits some steps for rows of A without gaps. As many rows as there are
+// registers for are computed together, step by step, since the FMAs of one accumulator
+// wait for each other.
+func (t *gemmer) rowSteps(unrolled int) {
 	if isWide(t.shape) {
 		numbers := t.Vecs(len(t.acc))
 		for i, x := range numbers {
-			t.number(x, i, turn)
+			t.number(x, i, unrolled)
 		}
-		for s := range turn {
+		for s := range unrolled {
 			t.passB(func(i int) a64.Lane { return numbers[i].S(s) })
 		}
-		t.advance(4*turn, t.p)
+		t.Advance(4*unrolled, t.p)
 		return
 	}
-	b := make([][]a64.Vec, turn)
+	b := make([][]a64.Vec, unrolled)
 	for s := range b {
 		b[s] = t.rowOfB()
 	}
@@ -227,18 +226,18 @@ func (t *gemmer) rowSteps(turn int) {
 	for first := 0; first < len(t.acc); first += len(numbers) {
 		last := min(first+len(numbers), len(t.acc))
 		for i := first; i < last; i++ {
-			t.number(numbers[i-first], i, turn)
+			t.number(numbers[i-first], i, unrolled)
 		}
-		for s := range turn {
+		for s := range unrolled {
 			for i := first; i < last; i++ {
 				t.fma(i, b[s], numbers[i-first].S(s))
 			}
 		}
 	}
-	t.advance(4*turn, t.p)
+	t.Advance(4*unrolled, t.p)
 }
 
-// columnStep emits a step for which the numbers of all rows lie side by side.
+// columnStep emits a step for columns of A without gaps.
 func (t *gemmer) columnStep() {
 	t.Scope(func() {
 		if isWide(t.shape) {
@@ -288,7 +287,7 @@ func (t *gemmer) step() {
 	})
 }
 
-// rowOfB loads a row of B and moves b to the next.
+// rowOfB loads a row of B and moves b to the next one.
 func (t *gemmer) rowOfB() []a64.Vec {
 	b := t.Vecs(t.shape.Vectors)
 	for v := range b {
@@ -298,8 +297,8 @@ func (t *gemmer) rowOfB() []a64.Vec {
 	return b
 }
 
-// passB does the FMAs of a step of a strip, two vectors of B at a time, and moves b
-// to the next row. number is that of a row of A.
+// passB emits the FMAs of a step of WeightGemm, two vectors of B at a time, and moves b to
+// the next row. number is the number of a row of A.
 func (t *gemmer) passB(number func(i int) a64.Lane) {
 	t.Scope(func() {
 		pairs := make([][]a64.Vec, t.FreeVecs()/2)
@@ -352,14 +351,14 @@ func (t *gemmer) loadNumbers(n int, m a64.Mem, x a64.Vec) {
 	t.Op(map[int]string{1: "FMOVS", 2: "FMOVD", 4: "FMOVQ"}[n], m, x)
 }
 
-// fma adds to the accumulators of row i a number times a row of B.
+// fma adds a number times a row of B to the accumulators of row i.
 func (t *gemmer) fma(i int, b []a64.Vec, number a64.Lane) {
 	for v := range b {
 		t.FMLALane(t.acc[i][v], b[v], number)
 	}
 }
 
-// eachRow walks c over the rows of C, with the memory of each vector.
+// eachRow moves c over the rows of C and calls f with the memory of each vector.
 func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) {
 	for i := range t.acc {
 		for v := range t.acc[i] {
@@ -369,8 +368,9 @@ func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) {
 	}
 }
 
+// storeMax stores C and raises max.
 func (t *gemmer) storeMax() {
-	t.Comment("Store; max = C > max ? C : max.")
+	t.Commentf("Store; max = C > max ? C : max.")
 	t.Load(t.Base("max"), t.p)
 	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	for v := range max {
@@ -385,8 +385,9 @@ func (t *gemmer) storeMax() {
 	}
 }
 
+// storeMerge merges into C.
 func (t *gemmer) storeMerge() {
-	t.Comment("C = fma(acc, beta, C·alpha)")
+	t.Commentf("C = fma(acc, beta, C·alpha)")
 	alpha, beta := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	t.Load(t.Base("alpha"), t.p)
 	t.Load(t.Base("beta"), t.b)
@@ -394,46 +395,15 @@ func (t *gemmer) storeMerge() {
 		t.load(a64.At(t.p, v*vecBytes), alpha[v])
 		t.load(a64.At(t.b, v*vecBytes), beta[v])
 	}
-	xs, turn := t.Vecs(2), 0
+	xs, stored := t.Vecs(2), 0
 	t.eachRow(func(i, v int, c a64.Mem) {
-		x := xs[turn%2]
-		turn++
+		x := xs[stored%2]
+		stored++
 		t.load(c, x)
 		t.FMUL(x, x, alpha[v])
 		t.Op("VFMLA", beta[v].S4(), t.acc[i][v].S4(), x.S4())
 		t.store(x, c)
 	})
-}
-
-// AddBias is that of settle.go.
-func (g *neon) AddBias() {
-	g.function(spec.AddBias)
-	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
-	bias, lanes := g.slice("bias"), g.param(g.Len("bias"))
-	nan, x, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
-	p, q, left := g.GP(), g.GP(), g.GP()
-	g.Jump("CBZ", "done", lanes)
-	g.Jump("CBZ", "done", m)
-
-	g.Comment("One row.")
-	g.Label("row")
-	g.Op("MOVD", row, p)
-	g.Op("MOVD", bias, q)
-	g.Op("MOVD", lanes, left)
-	g.Comment("One vector: x = c + bias.")
-	g.Label("vector")
-	g.load(a64.At(p, 0), x)
-	g.Op("FMOVQ.P", a64.At(q, vecBytes), b)
-	g.FADD(x, x, b)
-	g.replaceNaN(x, nan, scratch)
-	g.Op("FMOVQ.P", x, a64.At(p, vecBytes))
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BNE", "vector")
-	g.Op("ADD", ldc, row, row)
-	g.Op("SUBS", 1, m, m)
-	g.Jump("BNE", "row")
-	g.Label("done")
-	g.Ret()
 }
 
 func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }

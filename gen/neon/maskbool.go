@@ -2,29 +2,26 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// MaskBool hides scores by select, 16 keys a turn; see hide.go. A select takes
-// whole lanes here, so bytes become 0 or 0xff and are spread to all of a lane.
+// MaskBool hides scores by select, 16 keys per iteration, see amd64/maskbool.go. A select
+// needs whole lanes here. So bytes become 0 or 0xff and are spread to the whole lane.
 func (g *neon) MaskBool() {
 	g.function(spec.MaskBool)
 	h := boolMasker{transposer: transposer{neon: g, step: 16, base: g.slice("keep"), off: g.slice("off"), d: g.num("n"), panel: g.slice("s"), ld: g.stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}, spread: g.Vecs(4), top: g.Vec()}
 	max, lanes := g.slice("max"), g.param(g.Len("max"))
-	g.Jump("CBZ", "done", h.d)
+	g.JumpIfZero(h.d, "done")
 	h.constants()
-	g.Comment("One vector of lanes, 16 keys a turn, its maximum in a register.")
-	g.Label("lanes")
-	g.load(a64.At(max, 0), h.top)
-	h.columns(h.sixteen, h.one)
-	g.store(h.top, a64.At(max, 0))
-	g.advance(vecBytes, h.panel, max)
-	g.advance(8*vecLanes, h.off)
-	g.Op("SUBS", vecLanes, lanes, lanes)
-	g.Jump("BNE", "lanes")
+	loop.Lanes(g, lanes, "One vector of lanes, 16 keys per iteration, its maxima in a register.", []a64.GP{h.panel, max}, []a64.GP{h.off}, func() {
+		g.LoadVec(max, 0, h.top)
+		h.columns(h.sixteen, h.one)
+		g.StoreVec(h.top, max, 0)
+	})
 	g.Label("done")
-	g.Ret()
+	g.Return()
 }
 
 type boolMasker struct {
@@ -33,8 +30,8 @@ type boolMasker struct {
 	spread           []a64.Vec
 }
 
-// constants sets up the byte that hides, and what spreads the bytes of a key, one
-// of the four in a vector.
+// constants sets up hidden, the byte that hides, and spread, the tables that spread the
+// bytes of one of the four keys in a vector.
 func (h *boolMasker) constants() {
 	r := h.GP()
 	h.Load(h.Param("hidden"), r)
@@ -51,6 +48,7 @@ func (h *boolMasker) constants() {
 	h.Free(r)
 }
 
+// sixteen masks 16 rows.
 func (h *boolMasker) sixteen() {
 	h.Scope(func() {
 		v, t := h.Vecs(4), h.Vecs(4)
@@ -69,8 +67,8 @@ func (h *boolMasker) sixteen() {
 	})
 }
 
-// transposeBytes transposes a 4×16 matrix of bytes; lane t of v[k] gets column
-// 4·k+t. t is scratch.
+// transposeBytes transposes a 4×16 matrix of bytes: lane t of v[k] gets column 4·k+t. t
+// is scratch.
 func (h *boolMasker) transposeBytes(v, t []a64.Vec) {
 	zip := func(x, y, low, high a64.Vec) {
 		h.Op("VZIP1", y.B16(), x.B16(), low.B16())
@@ -82,7 +80,7 @@ func (h *boolMasker) transposeBytes(v, t []a64.Vec) {
 	zip(t[1], t[3], v[2], v[3])
 }
 
-// one does a single row.
+// one masks a single row.
 func (h *boolMasker) one() {
 	h.Scope(func() {
 		keys, key, m := h.GP(), h.GP(), h.Vec()
@@ -102,10 +100,9 @@ func (h *boolMasker) one() {
 func (h *boolMasker) maskRow(m a64.Vec) {
 	h.Scope(func() {
 		x := h.Vec()
-		h.load(a64.At(h.p, 0), x)
+		h.LoadVec(h.p, 0, x)
 		h.Op("VBIT", m.B16(), h.inf.B16(), x.B16())
-		h.store(x, a64.At(h.p, 0))
-		h.raise(h.top, x, m)
+		h.storeScores(x, h.p, 0, h.top, m)
 		h.Op("ADD", h.ld, h.p, h.p)
 	})
 }

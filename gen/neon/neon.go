@@ -1,3 +1,6 @@
+// Package neon generates the micro-kernels of NEON with the builder a64. They follow the
+// algorithms of package amd64; see the README of gen for the reason why they are not the
+// same code.
 package neon
 
 import (
@@ -7,10 +10,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// neon emits the functions of ARMv8.0's NEON: 32 registers of 4 lanes. It
-// follows the same algorithms as the ISAs of amd64, see README.md on why it is
-// apart from them, and has a builder that allocates no registers by itself: the
-// register maps are in the code.
+// neon emits the functions of ARMv8.0's NEON: 32 registers of 4 lanes. Its builder does not
+// allocate registers by itself: the register maps are in the code.
 type neon struct {
 	file       *a64.File
 	exp2Consts [2]a64.Global // by domain
@@ -24,14 +25,14 @@ const (
 	vecBytes = 4 * vecLanes
 )
 
-// tiles: at least 12 accumulators, and 24 where the panel is wide enough:
-// the newest cores have 4 FMA units of latency 4. A step's rows·vectors FMAs go
-// with less than rows + vectors loads, since one load brings several numbers of
-// A and an FMA takes its number from any lane.
+// tiles have at least 12 accumulators, and 24 if the query tile is wide enough: the newest
+// cores have 4 FMA units of latency 4. A step takes rows·vectors FMAs, and less than rows +
+// vectors loads, since one load brings several numbers of A and an FMA takes its number
+// from any lane.
 var tiles = []spec.TileShape{{Vectors: 1, Rows: 16}, {Vectors: 2, Rows: 12}, {Vectors: 3, Rows: 8}}
 
-// weightTile is the tile for whole strips of weights: 24 accumulators, and two
-// registers for the numbers of A.
+// weightTile is the register tile of WeightGemm: 24 accumulators, and two registers for the
+// numbers of A.
 var weightTile = spec.TileShape{Vectors: 12, Rows: 2}
 
 // NEON generates the functions of NEON.
@@ -49,7 +50,7 @@ func NEON() (spec.Output, error) {
 	return spec.Output{ISA: "NEON", Asm: asm, Stubs: stubs, Functions: g.functions}, nil
 }
 
-// function starts a function; its name gets the ISA's suffix.
+// function starts a function. Its name gets the ISA's suffix.
 func (g *neon) function(f spec.Function) {
 	g.functions = append(g.functions, f)
 	name := f.Name + "NEON"
@@ -84,7 +85,7 @@ func (g *neon) strideOf(name string, e spec.Element) a64.GP {
 func (g *neon) load(m a64.Mem, v a64.Vec)  { g.Op("FMOVQ", m, v) }
 func (g *neon) store(v a64.Vec, m a64.Mem) { g.Op("FMOVQ", v, m) }
 
-// zero does not wait for what v held before, as VEOR would on many cores.
+// zero does not wait for the old value of v, as VEOR would on many cores.
 func (g *neon) zero(v a64.Vec) { g.Op("VMOVI", 0, v.B16()) }
 
 // broadcast sets every lane of a new vector to bits.
@@ -106,34 +107,8 @@ func (g *neon) broadcastParam(name string) a64.Vec {
 	return v
 }
 
-// raise is max = x > max ? x : max: FMAX would let a NaN through, and FMAXNM
-// tells zeros apart.
+// raise is max = x > max ? x : max. FMAX would return a NaN, and FMAXNM distinguishes zeros.
 func (g *neon) raise(max, x, scratch a64.Vec) {
 	g.FCMGT(scratch, x, max)
 	g.Op("VBIT", scratch.B16(), x.B16(), max.B16())
-}
-
-// advance adds a number of bytes to pointers.
-func (g *neon) advance(bytes int, pointers ...a64.GP) {
-	for _, p := range pointers {
-		g.Op("ADD", bytes, p, p)
-	}
-}
-
-// chunks emits the rest of a function that works on left columns of a panel in
-// chunks of up to widest vectors; see chunk.go.
-func (g *neon) chunks(widest int, left a64.GP, chunk func(vectors int, name string)) {
-	name := func(vectors int) string { return fmt.Sprintf("chunk%d", vectors) }
-	g.Comment("The widest chunk of columns that is left.")
-	g.Label("columns")
-	for v := widest; v > 0; v-- {
-		g.Op("CMP", v*vecLanes, left)
-		g.Jump("BGE", name(v))
-	}
-	g.Ret()
-	for v := widest; v > 0; v-- {
-		g.Scope(func() { chunk(v, name(v)) })
-		g.Op("SUB", v*vecLanes, left, left)
-		g.Jump("B", "columns")
-	}
 }

@@ -4,20 +4,21 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Pack and unpack on NEON: a vector of lanes is one 4×4 matrix with 4 columns of
-// its rows, see transpose.go, and there are registers for the addresses of the
-// 4 rows. Rows of less than 4 columns go column by column, a lane at a time.
+// Pack and Unpack: a vector of lanes and 4 columns of its rows are one 4×4 matrix, see
+// amd64/transpose.go, and there are registers for the addresses of the 4 rows. Rows of less
+// than 4 columns are moved column by column, a lane at a time.
 
-// transpose4 transposes the 4×4 matrix in v; t is scratch.
+// transpose4 transposes the 4×4 matrix in v. t is scratch.
 func (g *neon) transpose4(v, t []a64.Vec) { g.transpose(spec.Float32, v, t) }
 
-// transpose transposes 4×4 matrices of elements: v holds one of float32, or side by
-// side two of 16 bits or four of bytes.
+// transpose transposes 4×4 matrices of elements: v has one of float32, or two of 16 bits
+// side by side, or four of bytes. t is scratch.
 func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
-	g.Comment("Transpose 4×4 matrices.")
+	g.Commentf("Transpose 4×4 matrices.")
 	lanes := []func(a64.Vec) a64.Arr{a64.Vec.B16, a64.Vec.H8, a64.Vec.S4, a64.Vec.D2}[e.Shift():]
 	trn := func(lanes func(a64.Vec) a64.Arr, x, y, first, second a64.Vec) {
 		g.Op("VTRN1", lanes(y), lanes(x), lanes(first))
@@ -31,14 +32,14 @@ func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
 	}
 }
 
-// A transposer moves a panel, 4 lanes at a time, between rows that start at off
-// and its own memory.
+// A transposer moves a tile, 4 lanes at a time, between rows that start at off and a panel
+// with the rows in its lanes.
 type transposer struct {
 	*neon
-	step, shift  int      // columns in a turn, log2 of the size of an element of the rows
-	base, off, d a64.GP   // the rows' memory, where they start, their length
+	step, shift  int      // columns per iteration, log2 of the size of an element of the rows
+	base, off, d a64.GP   // the rows' memory, their starts, their length
 	panel, ld    a64.GP   // the panel's memory and the distance of its rows
-	rows         []a64.GP // addresses in the rows of the lanes at hand
+	rows         []a64.GP // addresses in the rows of the current lanes
 	p            a64.GP   // address in the panel
 	left         a64.GP   // columns
 }
@@ -53,10 +54,9 @@ func (m *transposer) addresses() {
 	m.Op("MOVD", m.d, m.left)
 }
 
-// columns emits the loop over the columns of 4 lanes, d ≥ 1. step does as many as
-// its name says and one does one; they move p and rows on. Where the step does not
-// divide d, the last columns are done as well, some of them a second time, with the
-// same result.
+// columns emits the loop over the columns of 4 lanes, d ≥ 1. step computes m.step columns
+// and one a single column. They move p and rows on. If the step does not divide d, the last
+// m.step columns are computed at the end, some of them a second time, with the same result.
 func (m *transposer) columns(step, one func()) {
 	m.addresses()
 	m.Op("CMP", m.step, m.left)
@@ -68,8 +68,8 @@ func (m *transposer) columns(step, one func()) {
 	m.Jump("BEQ", "next")
 	m.Op("CMP", m.step, m.left)
 	m.Jump("BGE", "step")
-	m.Comment("Less than %d columns are left: do the last %d.", m.step, m.step)
-	m.Op("SUB", m.step, m.left, m.left) // columns to go, below 0
+	m.Commentf("Less than %d columns are left: compute the last %d.", m.step, m.step)
+	m.Op("SUB", m.step, m.left, m.left) // columns left, less a step: below 0
 	for _, r := range m.rows {
 		m.Op("ADD", m.left.Shl(m.shift), r, r)
 	}
@@ -77,7 +77,7 @@ func (m *transposer) columns(step, one func()) {
 	m.Op("ADD", m.left, m.p, m.p)
 	m.Op("MOVD", m.step, m.left)
 	m.Jump("B", "step")
-	m.Comment("Rows of less than %d columns.", m.step)
+	m.Commentf("Rows of less than %d columns.", m.step)
 	m.Label("one")
 	one()
 	m.Op("SUBS", 1, m.left, m.left)
@@ -85,7 +85,7 @@ func (m *transposer) columns(step, one func()) {
 	m.Label("next")
 }
 
-// Pack transposes rows into a panel and scales them. All lanes have a row: off
+// Pack transposes rows into a packed panel and scales them. All lanes have a row, as off
 // repeats its last entry in use.
 func (g *neon) Pack() {
 	g.function(spec.Pack)
@@ -93,38 +93,34 @@ func (g *neon) Pack() {
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
 	lanes, scale := g.param(g.Len("off")), g.broadcastParam("scale")
 	v, t := g.Vecs(4), g.Vecs(4)
-	g.Jump("CBZ", "done", m.d)
-	g.Comment("One vector of lanes, 4 columns of its rows a turn.")
-	g.Label("lanes")
-	m.columns(func() {
-		for i, r := range m.rows {
-			g.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
-		}
-		g.transpose4(v, t)
-		for _, x := range v {
-			g.FMUL(x, x, scale)
-			g.store(x, a64.At(m.p, 0))
+	g.JumpIfZero(m.d, "done")
+	loop.Lanes(g, lanes, "One vector of lanes, 4 columns of its rows per iteration.", []a64.GP{m.panel}, []a64.GP{m.off}, func() {
+		m.columns(func() {
+			for i, r := range m.rows {
+				g.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
+			}
+			g.transpose4(v, t)
+			for _, x := range v {
+				g.FMUL(x, x, scale)
+				g.StoreVec(x, m.p, 0)
+				g.Op("ADD", m.ld, m.p, m.p)
+			}
+		}, func() {
+			for i, r := range m.rows {
+				g.Op("VLD1", a64.At(r, 0), v[0].S(i))
+			}
+			g.Advance(4, m.rows...)
+			g.FMUL(v[0], v[0], scale)
+			g.StoreVec(v[0], m.p, 0)
 			g.Op("ADD", m.ld, m.p, m.p)
-		}
-	}, func() {
-		for i, r := range m.rows {
-			g.Op("VLD1", a64.At(r, 0), v[0].S(i))
-		}
-		g.advance(4, m.rows...)
-		g.FMUL(v[0], v[0], scale)
-		g.store(v[0], a64.At(m.p, 0))
-		g.Op("ADD", m.ld, m.p, m.p)
+		})
 	})
-	g.advance(vecBytes, m.panel)
-	g.advance(8*vecLanes, m.off)
-	g.Op("SUBS", vecLanes, lanes, lanes)
-	g.Jump("BNE", "lanes")
 	g.Label("done")
-	g.Ret()
+	g.Return()
 }
 
-// Unpack finishes a panel and transposes it back into rows, the last lanes
-// first; see unpack.go on why. Vectors of idle lanes are left out.
+// Unpack normalises the output of a tile and transposes it back into rows, the last lanes
+// first, see amd64/pack.go for the reason. Vectors of idle lanes are skipped.
 func (g *neon) Unpack() {
 	g.function(spec.Unpack)
 	m := transposer{neon: g, step: 4, shift: 2, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
@@ -135,7 +131,7 @@ func (g *neon) Unpack() {
 	v, t, inv, finite := g.Vecs(4), g.Vecs(4), g.Vec(), g.Vec()
 	g.Op("MOVD", 0, nans)
 	g.Jump("CBZ", "done", m.d)
-	g.Comment("To the end of the lanes, in whole vectors, and back a vector at a time.")
+	g.Commentf("Go to the end of the lanes, in whole vectors, and back a vector at a time.")
 	g.Op("ADD", vecLanes-1, n, n)
 	g.Op("AND", -vecLanes, n, n)
 	g.Op("ADD", n.Shl(2), m.panel, m.panel)
@@ -143,9 +139,9 @@ func (g *neon) Unpack() {
 	g.Op("ADD", n.Shl(3), m.off, m.off)
 	g.Jump("CBZ", "done", n)
 	g.Label("lanes")
-	g.advance(-vecBytes, m.panel, sum)
-	g.advance(-8*vecLanes, m.off)
-	g.Comment("1/sum, 0 for a sum of 0.")
+	g.Advance(-vecBytes, m.panel, sum)
+	g.Advance(-8*vecLanes, m.off)
+	g.Commentf("1/sum, 0 for a sum of 0.")
 	g.load(a64.At(sum, 0), v[0])
 	g.FCMEQZero(v[1], v[0])
 	g.FDIV(inv, one, v[0])
@@ -172,9 +168,9 @@ func (g *neon) Unpack() {
 		for lane := vecLanes - 1; lane >= 0; lane-- {
 			g.Op("VST1", v[0].S(lane), a64.At(m.rows[lane], 0))
 		}
-		g.advance(4, m.rows...)
+		g.Advance(4, m.rows...)
 	})
-	g.Comment("Shift the bits of the lanes with a NaN in.")
+	g.Commentf("Shift in the bits of the lanes with a NaN.")
 	g.BIC(finite, weights, finite)
 	g.Op("VADDV", finite.S4(), finite.Whole())
 	g.Op("VMOV", finite.S(0), bits)
@@ -186,7 +182,7 @@ func (g *neon) Unpack() {
 	g.Ret()
 }
 
-// bitWeights are 1, 2, 4, 8: lane i has bit i.
+// bitWeights returns the vector 1, 2, 4, 8: lane i has bit i.
 func (g *neon) bitWeights(scratch a64.GP) a64.Vec {
 	w := g.Vec()
 	for lane := range vecLanes {

@@ -7,22 +7,23 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A prefetch is the stream of prefetch.go, with all it needs in registers.
+// A prefetch is a stream of prefetches as in amd64/prefetch.go, with all it needs in
+// registers.
 type prefetch struct {
 	*neon
 	near, far         a64.GP
-	left, length, gap a64.GP // of the row, in bytes, and from its end to the next one
+	left, length, gap a64.GP // of the row, in bytes, and the distance from its end to the next row
 	base, farBase     a64.GP
-	lines             int // a step
+	lines             int // per step
 }
 
-// A hint is the operand of PRFM that says into which cache.
+// A hint is the operand of PRFM that names the cache.
 type hint string
 
 func (h hint) String() string { return string(h) }
 
-// newPrefetch prepares a stream of rows, ld bytes apart, of as many columns of a type
-// as the parameter says, in steps of so many lines.
+// newPrefetch prepares a stream of rows, ld bytes apart, in steps of lines lines. The
+// parameter named by columns is the number of their columns, of type e.
 func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int) *prefetch {
 	p := &prefetch{neon: g, lines: lines, near: g.GP(), far: g.GP(), left: g.GP(), gap: g.GP(), farBase: g.GP(),
 		base: g.slice("next"), length: g.strideOf(columns, e)}
@@ -32,7 +33,7 @@ func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int)
 	step := lines * spec.LineBytes
 	g.Op("CMP", ld, p.length)
 	g.Jump("BEQ", "dense")
-	g.Comment("To prefetch: rows of whole steps, and the way from there to the next.")
+	g.Commentf("To prefetch: rows of whole steps, and the distance from their end to the next row.")
 	g.Op("ADD", step-1, p.length, p.length)
 	g.Op("AND", -step, p.length, p.length)
 	g.Op("SUB", p.length, ld, p.gap)
@@ -44,27 +45,27 @@ func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int)
 	return p
 }
 
-// start goes to the part that belongs to the keys at hand.
+// start goes to the part for the current keys.
 func (p *prefetch) start() {
 	p.Op("MOVD", p.base, p.near)
 	p.Op("MOVD", p.farBase, p.far)
 	p.Op("MOVD", p.length, p.left)
 }
 
-// forward makes the rows after the next 16 those that belong to the keys at hand.
+// forward goes on by 16 rows.
 func (p *prefetch) forward(ld a64.GP) {
 	p.Op("ADD", ld.Shl(4), p.base, p.base)
 	p.Op("ADD", ld.Shl(4), p.farBase, p.farBase)
 }
 
-// step prefetches the lines of a step and goes on. The name is that of a label.
+// step prefetches the lines of a step and goes on. name is the name of a label.
 func (p *prefetch) step(name string) {
 	for i := range p.lines {
 		p.Op("PRFM", a64.At(p.near, i*spec.LineBytes), hint("PLDL1KEEP"))
 		p.Op("PRFM", a64.At(p.far, i*spec.LineBytes), hint("PLDL2KEEP"))
 	}
 	step := p.lines * spec.LineBytes
-	p.advance(step, p.near, p.far)
+	p.Advance(step, p.near, p.far)
 	p.Op("SUBS", step, p.left, p.left)
 	p.Jump("BNE", name)
 	p.Op("ADD", p.gap, p.near, p.near)

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Peak is the probe of the machine's FMA rate; see probe.go.
+// Peak measures the FMA rate of a core, see amd64/probe.go.
 func (g *neon) Peak() {
 	const chains = 24 // 4 units of latency 4 need 16
 	g.function(spec.Peak)
@@ -24,7 +24,7 @@ func (g *neon) Peak() {
 	g.Ret()
 }
 
-// Read is the probe of the memory; see probe.go.
+// Read measures the bandwidth of memory, see amd64/probe.go.
 func (g *neon) Read() {
 	const lines = 16
 	g.function(spec.Read)
@@ -37,7 +37,7 @@ func (g *neon) Read() {
 	for i := range lines * spec.LineBytes / vecBytes {
 		g.load(a64.At(p, i*vecBytes), v[i%len(v)])
 	}
-	g.advance(lines*spec.LineBytes, p)
+	g.Advance(lines*spec.LineBytes, p)
 	g.Op("SUBS", 1, left, left)
 	g.Jump("BNE", "loop")
 	g.Label("done")

@@ -2,104 +2,113 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Softcap works on chunks of columns; see softcap.go. Two vectors are done at once:
-// 15 registers hold what all need, 7 more each vector.
+// The kernels that change scores and need nothing but the scores and numbers per lane.
+
+// Softcap computes limit·tanh(s·inv), see loop.Scores. Two vectors are computed at once:
+// the constants take 15 registers, each vector 7 more.
 func (g *neon) Softcap() {
 	g.function(spec.Softcap)
-	c := softcap{neon: g, tanh: g.tanhRegs(), s: g.slice("s"), ld: g.stride("ld"), max: g.slice("max"), limit: g.broadcastParam("limit"), inv: g.broadcastParam("inv")}
-	g.chunks(2, g.param(g.Len("max")), c.chunk)
-}
-
-type softcap struct {
-	*neon
-	tanh       tanhValues
-	s, ld, max a64.GP
-	limit, inv a64.Vec
-}
-
-func (g softcap) chunk(vectors int, name string) {
-	g.Comment("%d vectors of lanes, one row a turn.", vectors)
-	g.Label(name)
-	m, xs := g.Vecs(vectors), g.Vecs(vectors)
-	for v := range vectors {
-		g.load(a64.At(g.max, v*vecBytes), m[v])
-	}
-	p, rows := g.GP(), g.num("n")
-	g.Op("MOVD", g.s, p)
-	g.Jump("CBZ", name+"done", rows)
-	g.Align(32)
-	g.Label(name + "row")
-	for v, x := range xs {
-		g.load(a64.At(p, v*vecBytes), x)
-		g.FMUL(x, x, g.inv)
-	}
-	g.neon.tanh(g.tanh, xs)
-	g.Scope(func() {
-		scratch := g.Vec()
-		for v, x := range xs {
-			g.FMUL(x, x, g.limit)
-			g.store(x, a64.At(p, v*vecBytes))
-			g.raise(m[v], x, scratch)
-		}
+	values := g.tanhRegs()
+	s, ld, max, limit, inv := g.slice("s"), g.stride("ld"), g.slice("max"), g.broadcastParam("limit"), g.broadcastParam("inv")
+	loop.Scores(g, []int{2, 1}, g.param(g.Len("max")), s, []a64.GP{max}, func(name string, perLane [][]a64.Vec) {
+		xs, p, rows := g.Vecs(len(perLane[0])), g.GP(), g.num("n")
+		g.scoreRows(name, s, p, rows, ld, func() {
+			for v, x := range xs {
+				g.LoadVec(p, v, x)
+				g.FMUL(x, x, inv)
+			}
+			g.tanh(values, xs)
+			g.Scope(func() {
+				scratch := g.Vec()
+				for v, x := range xs {
+					g.FMUL(x, x, limit)
+					g.storeScores(x, p, v, perLane[0][v], scratch)
+				}
+			})
+		})
 	})
-	g.Op("ADD", g.ld, p, p)
-	g.Op("SUBS", 1, rows, rows)
-	g.Jump("BNE", name+"row")
-	g.Label(name + "done")
-	for v := range vectors {
-		g.store(m[v], a64.At(g.max, v*vecBytes))
-	}
-	g.advance(vectors*vecBytes, g.s, g.max)
 }
 
-// ALiBi works on chunks of columns; see alibi.go.
+// ALiBi subtracts slope·|pos-j|, see loop.Scores.
 func (g *neon) ALiBi() {
 	g.function(spec.ALiBi)
-	a := alibi{neon: g, s: g.slice("s"), ld: g.stride("ld"), slopes: g.slice("slopes"), pos: g.slice("pos"), max: g.slice("max"), one: g.broadcast(1)}
-	g.chunks(widestChunk, g.param(g.Len("max")), a.chunk)
+	s, ld := g.slice("s"), g.stride("ld")
+	perLane := []a64.GP{g.slice("slopes"), g.slice("pos"), g.slice("max")}
+	one := g.broadcast(1)
+	loop.Scores(g, chunkWidths, g.param(g.Len("max")), s, perLane, func(name string, perLane [][]a64.Vec) {
+		slope, pos, max := perLane[0], perLane[1], perLane[2]
+		j, p, rows := g.Vec(), g.num("j0"), g.num("n")
+		g.Op("VDUP", p, j.S4())
+		d, x := g.Vecs(len(max)), g.Vecs(len(max))
+		g.scoreRows(name, s, p, rows, ld, func() {
+			for v := range max {
+				g.Op("VSUB", j.S4(), pos[v].S4(), d[v].S4())
+				g.ABS(d[v], d[v])
+				g.SCVTF(d[v], d[v])
+				g.LoadVec(p, v, x[v])
+				g.Op("VFMLS", d[v].S4(), slope[v].S4(), x[v].S4())
+				g.storeScores(x[v], p, v, max[v], d[v])
+			}
+			g.Op("VADD", one.S4(), j.S4(), j.S4())
+		})
+	})
 }
 
-type alibi struct {
-	*neon
-	s, ld, slopes, pos, max a64.GP
-	one                     a64.Vec
+// chunkWidths are the widths of chunks in vectors. Three vectors hide each other's latency
+// well enough beside the rows that follow.
+var chunkWidths = []int{3, 2, 1}
+
+// scoreRows emits the loop of a chunk over the rows at s. row changes the row at p.
+func (g *neon) scoreRows(name string, s, p, rows, ld a64.GP, row func()) {
+	g.Op("MOVD", s, p)
+	loop.AnyTimes(g, rows, name+"row", name+"done", true, func() {
+		row()
+		g.Op("ADD", ld, p, p)
+	})
 }
 
-func (g alibi) chunk(vectors int, name string) {
-	g.Comment("%d vectors of lanes, one row a turn.", vectors)
-	g.Label(name)
-	slope, i, m := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
-	for v := range vectors {
-		g.load(a64.At(g.slopes, v*vecBytes), slope[v])
-		g.load(a64.At(g.pos, v*vecBytes), i[v])
-		g.load(a64.At(g.max, v*vecBytes), m[v])
-	}
-	j, p, rows := g.Vec(), g.num("j0"), g.num("n")
+// storeScores stores vector v of a row at p, and raises its maxima.
+func (g *neon) storeScores(x a64.Vec, p a64.GP, v int, max, scratch a64.Vec) {
+	g.StoreVec(x, p, v)
+	g.raise(max, x, scratch)
+}
+
+// MaskSpan hides scores by select, one vector of lanes at a time, as for amd64.
+func (g *neon) MaskSpan() {
+	g.function(spec.MaskSpan)
+	s, ld, max, left := g.slice("s"), g.stride("ld"), g.slice("max"), g.param(g.Len("max"))
+	lo, hi, rows, p := g.slice("lo"), g.slice("hi"), g.GP(), g.GP()
+	one, inf := g.broadcast(1), g.broadcast(spec.MinusInf)
+	g.JumpIfZero(left, "done")
+	g.Commentf("One vector of lanes: spans, maxima and the row's number in registers.")
+	g.Label("columns")
+	l, h, m, j := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	g.LoadVec(lo, 0, l)
+	g.LoadVec(hi, 0, h)
+	g.LoadVec(max, 0, m)
+	g.Load(g.Param("j0"), p)
 	g.Op("VDUP", p, j.S4())
-	g.Op("MOVD", g.s, p)
-	g.Jump("CBZ", name+"done", rows)
-	d, x := g.Vecs(vectors), g.Vecs(vectors)
-	g.Align(32)
-	g.Label(name + "row")
-	for v := range vectors {
-		g.Op("VSUB", j.S4(), i[v].S4(), d[v].S4())
-		g.ABS(d[v], d[v])
-		g.SCVTF(d[v], d[v])
-		g.load(a64.At(p, v*vecBytes), x[v])
-		g.Op("VFMLS", d[v].S4(), slope[v].S4(), x[v].S4())
-		g.store(x[v], a64.At(p, v*vecBytes))
-		g.raise(m[v], x[v], d[v])
-	}
-	g.Op("VADD", g.one.S4(), j.S4(), j.S4())
-	g.Op("ADD", g.ld, p, p)
-	g.Op("SUBS", 1, rows, rows)
-	g.Jump("BNE", name+"row")
-	g.Label(name + "done")
-	for v := range vectors {
-		g.store(m[v], a64.At(g.max, v*vecBytes))
-	}
-	g.advance(vectors*vecBytes, g.s, g.slopes, g.pos, g.max)
+	g.Op("MOVD", s, p)
+	g.Load(g.Param("n"), rows)
+	loop.AnyTimes(g, rows, "row", "next", false, func() {
+		g.Commentf("Keep the scores with lo ≤ j < hi.")
+		x, after, inside := g.Vec(), g.Vec(), g.Vec()
+		g.LoadVec(p, 0, x)
+		g.CMGE(after, j, l)
+		g.CMGT(inside, h, j)
+		g.Op("VAND", after.B16(), inside.B16(), inside.B16())
+		g.Op("VBIF", inside.B16(), inf.B16(), x.B16())
+		g.storeScores(x, p, 0, m, after)
+		g.Op("VADD", one.S4(), j.S4(), j.S4())
+		g.Op("ADD", ld, p, p)
+	})
+	g.StoreVec(m, max, 0)
+	g.Advance(vecBytes, s, lo, hi, max)
+	g.CountDown(left, vecLanes, "columns")
+	g.Label("done")
+	g.Return()
 }

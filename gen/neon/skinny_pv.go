@@ -5,14 +5,14 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyPV on NEON: see few_values.go. An FMA takes its number from any lane, so that
-// one load brings the weights of 4 queries.
+// SkinnyPV follows amd64/skinny_pv.go. An FMA takes its number from any lane, so one load
+// brings the weights of 4 queries.
 //
-// Vector registers: 16 accumulators, a vector of a line of V by a query, or of half a line
-// of a narrow type if there are more queries than 4; the line, as it lies and widened; the
-// weights; up to 5 to widen it.
+// Vector registers: 16 accumulators, one for a vector of a line of V and a query, or of half
+// a line of a narrow type if there are more than 4 queries; the line, as it lies and
+// widened; the weights; up to 5 to widen it.
 //
-// Cycles for a line of a key, as in neon_few_scores.go:
+// Cycles for a line of a key, predicted as in skinny_qk.go:
 //
 //	            1 query            4 queries           8 queries
 //	FMAs alone   2.0, 1.0            8.0, 4.0            16, 8
@@ -27,9 +27,9 @@ type pvEmitter struct {
 	prefetch *prefetch
 	scales   *valueScales
 
-	v, p, ldv, ldp a64.GP // of the turn, distances in bytes
+	v, p, ldv, ldp a64.GP // of the pass, distances in bytes
 	vj, pj, steps  a64.GP // of the step; scratch outside of steps
-	keys, left     a64.GP // in the turn, and from it on
+	keys, left     a64.GP // in the pass, and from it on
 	column         a64.GP
 	columns        a64.GP // left
 	lane, begun    a64.GP
@@ -42,14 +42,13 @@ func (g *neon) SkinnyPV(v spec.Element) {
 		column: g.GP(), columns: g.GP(), lane: g.GP()}
 	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 1)
 	if v == spec.Int8 {
-		f.scales = &valueScales{neon: g, turn: g.slice("scales"), strip: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
+		f.scales = &valueScales{neon: g, pass: g.slice("scales"), block: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
 	}
-	f.turns()
+	f.passes()
 }
 
-// turns emits the loop over turns of up to 16 keys; from the second on, o holds
-// something.
-func (f *pvEmitter) turns() {
+// passes emits the loop over passes of up to 16 keys. All but the first start from o.
+func (f *pvEmitter) passes() {
 	f.Label("turn")
 	f.Op("MOVD", f.left, f.keys)
 	f.Op("CMP", spec.SkinnyKeys, f.keys)
@@ -57,65 +56,64 @@ func (f *pvEmitter) turns() {
 	f.Op("MOVD", spec.SkinnyKeys, f.keys)
 	f.Label("short")
 	f.prefetch.start()
-	f.scales.startTurn()
+	f.scales.startPass()
 	f.Load(f.Param("dv"), f.columns)
 	f.Op("MOVD", 0, f.column)
-	f.strips()
+	f.blocks()
 	f.Op("MOVD", 1, f.begun)
 	f.Op("SUBS", f.keys, f.left, f.left)
 	f.Jump("BEQ", "done")
 	f.Op("ADD", f.ldv.Shl(4), f.v, f.v)
 	f.Op("ADD", f.ldp.Shl(4), f.p, f.p)
 	f.prefetch.forward(f.ldv)
-	f.scales.nextTurn()
+	f.scales.nextPass()
 	f.Jump("B", "turn")
 	f.Label("done")
 	f.Ret()
 }
 
-// strips emits the loops over strips of columns. Narrow types have rows of whole lines,
-// of which many queries take half a line, so that it is widened for all of them at once.
-func (f *pvEmitter) strips() {
+// blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
+// queries take half a line at a time, so that it is widened for all of them at once.
+func (f *pvEmitter) blocks() {
 	line := columnBlock{"line", spec.SkinnyKeys, skinnyRows, f.widener.element}
 	if f.widener.element == spec.Float32 {
-		f.strip(line)
-		f.strip(columnBlock{"four", vecLanes, skinnyRows, spec.Float32})
-		f.strip(columnBlock{"single", 1, skinnyRows, spec.Float32})
+		f.block(line)
+		f.block(columnBlock{"four", vecLanes, skinnyRows, spec.Float32})
+		f.block(columnBlock{"single", 1, skinnyRows, spec.Float32})
 		return
 	}
 	f.Load(f.Param("n"), f.steps)
 	f.Op("CMP", skinnyRows, f.steps)
 	f.Jump("BGT", "half")
-	f.strip(line)
-	f.strip(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.element})
+	f.block(line)
+	f.block(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.element})
 }
 
-// A columnBlock is a number of columns that are done at once, for as many queries as
-// most.
+// A columnBlock is a number of columns that are computed at once, for up to most queries.
 type columnBlock struct {
 	name          string
 	columns, most int
 	element       spec.Element
 }
 
-// bytes is how many there are of V.
+// bytes is the size of the columns in V.
 func (s columnBlock) bytes() int { return s.columns << s.element.Shift() }
 
-// turn is the number of keys in a turn of the inner loop: a line of memory, or one.
-func (s columnBlock) turn() int {
+// unrolled is the number of keys per iteration of the inner loop: a line of memory, or one.
+func (s columnBlock) unrolled() int {
 	if s.prefetches() {
 		return spec.LineBytes / s.bytes()
 	}
 	return 1
 }
 
-// prefetches tells whether what comes is prefetched beside it.
+// prefetches reports whether its loop has prefetches.
 func (s columnBlock) prefetches() bool { return s.columns > vecLanes }
 
-// vectorsOf is how many vectors so many bytes are, or the part of one.
+// vectorsOf is the number of vectors of a number of bytes, at least 1.
 func vectorsOf(bytes int) int { return max(1, bytes/vecBytes) }
 
-// moveOf is how a vector, or so many bytes, are moved.
+// moveOf is the instruction that moves a number of bytes, or a vector.
 func moveOf(bytes int) string {
 	switch bytes {
 	case 4:
@@ -126,14 +124,14 @@ func moveOf(bytes int) string {
 	return "FMOVQ"
 }
 
-// WeightGemm emits the loop over strips while there are columns for one, and in it the
+// block emits the loop over blocks, while there are enough columns for one, and in it the
 // loop over groups of queries.
-func (f *pvEmitter) strip(s columnBlock) {
+func (f *pvEmitter) block(s columnBlock) {
 	f.Label(s.name)
 	f.Op("SUBS", s.columns, f.columns, f.columns)
 	f.Jump("BLT", s.name+"end")
 	f.Op("MOVD", 0, f.lane)
-	f.Comment("A group of up to %d queries.", s.most)
+	f.Commentf("A group of up to %d queries.", s.most)
 	f.Label(s.name + "group")
 	f.Load(f.Param("n"), f.steps)
 	f.Op("SUB", f.lane, f.steps, f.steps)
@@ -149,17 +147,16 @@ func (f *pvEmitter) strip(s columnBlock) {
 	f.Op("CMP", f.steps, f.lane)
 	f.Jump("BLT", s.name+"group")
 	f.Op("ADD", s.columns, f.column, f.column)
-	f.scales.nextStrip(s)
+	f.scales.nextBlock(s)
 	f.Jump("B", s.name)
 	f.Label(s.name + "end")
 	f.Op("ADD", s.columns, f.columns, f.columns)
 }
 
-// group emits the keys of a turn for a strip and a number of queries, from lane
-// on.
+// group emits the keys of a pass for a block and size queries, from lane on.
 func (f *pvEmitter) group(s columnBlock, size int) {
 	name := s.name + groupLabel(size)
-	f.Comment("%d queries.", size)
+	f.Commentf("%d queries.", size)
 	if size > 1 {
 		f.Label(name)
 	}
@@ -178,15 +175,15 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
 	f.scales.startGroup()
 	f.Op("MOVD", f.keys, f.steps)
-	f.loop(name+"turn", s.turn(), func() {
+	f.loop(name+"turn", s.unrolled(), func() {
 		if s.prefetches() {
 			f.prefetch.step(name + "ahead")
 		}
-		for range s.turn() {
+		for range s.unrolled() {
 			f.step(s, acc)
 		}
 	})
-	if s.turn() > 1 {
+	if s.unrolled() > 1 {
 		f.loop(name+"step", 1, func() { f.step(s, acc) })
 	}
 	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, x, m) })
@@ -194,7 +191,8 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.Jump("B", s.name+"next")
 }
 
-// loop emits a loop over so many steps at a time, and leaves those that are left.
+// loop emits a loop over steps, steps of them per iteration, and leaves the number of the
+// remaining ones.
 func (f *pvEmitter) loop(name string, steps int, body func()) {
 	f.Op("SUBS", steps, f.steps, f.steps)
 	f.Jump("BLT", name+"end")

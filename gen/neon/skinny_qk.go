@@ -7,18 +7,19 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyQK on NEON: see few_scores.go. An FMA takes its number from any lane, so that
-// one load brings those of 4 queries. A step has 16 bytes of every row, which are 4, 8 or
-// 16 columns. Rows of narrow types are transposed as they are, so that a vector has
-// 1, 2 or 4 columns of 4 keys side by side, and widened then.
+// SkinnyQK follows amd64/skinny_qk.go. An FMA takes its number from any lane, so one load
+// brings the numbers of 4 queries. A step takes 16 bytes of every row, which are 4, 8 or 16
+// columns. Rows of narrow types are transposed as they are, so that a vector has 1, 2 or 4
+// columns of 4 keys side by side, and then widened.
 //
-// Vector registers: 16 accumulators, a vector of keys by a query; 4 rows of K; 4 of
-// scratch to transpose them, and for their columns; up to 5 to widen them; of q̂ all
-// columns of a step or, where they are too many, as many as there are registers left,
-// Read again for every vector of keys. Few queries have two vectors of keys at a time.
+// Vector registers: 16 accumulators, one for a vector of keys and a query; 4 rows of K; 4
+// of scratch to transpose them, and for their columns; up to 5 to widen them; of q̂ all
+// columns of a step or, if they are too many, as many as there are registers left, which
+// are read again for every vector of keys. Up to 2 queries take two vectors of keys at a
+// time.
 //
-// Cycles for 16 columns of 16 keys, as llvm-mca has it, on Neoverse N1 and V2; in brackets
-// those of float32 and of the kernel that widens K to other memory first:
+// Cycles for 16 columns of 16 keys, as predicted by llvm-mca, on Neoverse N1 and V2; in
+// brackets the cycles to widen K to other memory first and then use the kernel for float32:
 //
 //	            1 query              4 queries
 //	FMAs alone   32, 16              128, 64
@@ -27,7 +28,7 @@ import (
 //	binary16    146, 76  (294, 126)  250, 121  (388, 174)
 //	int8        168, 84  (336, 148)  270, 132  (430, 196)
 
-// skinnyRows is the number of queries, or of rows, that are done at once.
+// skinnyRows is the number of queries, or of rows, that are computed at once.
 const skinnyRows = 4
 
 type qkEmitter struct {
@@ -36,11 +37,11 @@ type qkEmitter struct {
 	prefetch *prefetch
 	scales   *keyScales
 
-	s, w        a64.GP    // scores of the tile, their row in bytes, which is also q̂'s
-	k           [4]a64.GP // rows 0-3 of the tile, at the step at hand
+	s, w        a64.GP    // scores of the tile; bytes of a row of scores, and of q̂
+	k           [4]a64.GP // rows 0-3 of the tile, at the current step
 	ld          a64.GP    // of K, in bytes
-	rows        [4]a64.GP // i·4 rows of K, in bytes, but for 0
-	qx          a64.GP    // q̂ at the step at hand
+	rows        [4]a64.GP // 4·i rows of K in bytes, but for i = 0
+	qx          a64.GP    // q̂ at the current step
 	left        a64.GP    // keys, from the tile on
 	lane, steps a64.GP
 	scratch     a64.GP
@@ -69,7 +70,7 @@ func (g *neon) SkinnyQK(k spec.Element) {
 }
 
 func (f *qkEmitter) tiles() {
-	f.Comment("Tiles of 16 keys; the last one reaches back to be one.")
+	f.Commentf("Tiles of 16 keys. The last one reaches back if less are left.")
 	f.Label("tile")
 	f.Op("CMP", spec.SkinnyKeys, f.left)
 	f.Jump("BGE", "whole")
@@ -84,7 +85,7 @@ func (f *qkEmitter) tiles() {
 	f.Label("whole")
 	f.Op("MOVD", 0, f.lane)
 
-	f.Comment("A group of up to 4 queries.")
+	f.Commentf("A group of up to 4 queries.")
 	f.Label("group")
 	f.Load(f.Param("n"), f.scratch)
 	f.Op("SUB", f.lane, f.scratch, f.scratch)
@@ -124,7 +125,7 @@ func (f *qkEmitter) moveRows(op string, bytes a64.GP) {
 // group emits a tile for a number of queries, from lane on.
 func (f *qkEmitter) group(size int) {
 	name := groupLabel(size)
-	f.Comment("16 keys by %d queries.", size)
+	f.Commentf("16 keys by %d queries.", size)
 	if size > 1 {
 		f.Label(name)
 	}
@@ -143,7 +144,7 @@ func (f *qkEmitter) group(size int) {
 	f.scales.start()
 	f.Align(32)
 	f.Label(name + "step")
-	for i := range f.widener.groups() { // 4 lines; of 64 columns at once, which rows with gaps are prefetched in
+	for i := range f.widener.groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
 		f.prefetch.step(fmt.Sprintf("%sahead%d", name, i))
 	}
 	f.columns(acc, func(x int, column func()) { column() })
@@ -153,15 +154,15 @@ func (f *qkEmitter) group(size int) {
 	if f.widener.element == spec.Float32 {
 		f.rest(acc, name)
 	}
-	f.storeScores(acc, size, name)
+	f.storeTile(acc, size, name)
 	f.Jump("B", "next")
 }
 
 // columnsShift is log2 of the columns in a step.
 func (f *qkEmitter) columnsShift() int { return 4 - f.widener.element.Shift() }
 
-// columns emits those of a step, and moves k and qx on. each may emit something around
-// those of a vector of keys.
+// columns emits the columns of a step, and moves k and qx on. each emits column x of the
+// tile by calling column, or code around it.
 func (f *qkEmitter) columns(acc [][]a64.Vec, each func(x int, column func())) {
 	columns := 1 << f.columnsShift()
 	f.Scope(func() {
@@ -194,12 +195,12 @@ func (f *qkEmitter) columns(acc [][]a64.Vec, each func(x int, column func())) {
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
 			}
 		}
-		f.advance(vecBytes, f.k[:]...)
+		f.Advance(vecBytes, f.k[:]...)
 	})
 }
 
-// together is how many vectors of keys go through a step together: of few queries, one
-// has too few chains to work on.
+// together is the number of vectors of keys that go through a step together: for few
+// queries, one vector has too few chains.
 func together(queries int) int {
 	if queries <= 2 {
 		return 2
@@ -207,7 +208,7 @@ func together(queries int) int {
 	return 1
 }
 
-// keyVector is a vector of keys in a step.
+// A keyVector is a vector of keys in a step.
 type keyVector struct {
 	rows, t []a64.Vec // t is scratch
 	wide    []a64.Vec // its columns, one after the other
@@ -236,7 +237,7 @@ func (f *qkEmitter) column(k keyVector, x int) a64.Vec {
 	return f.widener.widen(k.rows[x%4], x/4, k.t[x%4], k.wide[x%len(k.wide)], k.scale)
 }
 
-// loadRows loads those of a vector of keys.
+// loadRows loads the rows of a vector of keys.
 func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 	for i, k := range f.k {
 		switch v {
@@ -248,8 +249,8 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 	}
 }
 
-// rest emits the columns that 4 does not divide: the last 4 are loaded, and the
-// first of them left out.
+// rest emits the remaining columns if 4 does not divide them: it loads the last 4 and skips
+// the first of them.
 func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 	f.Load(f.Param("d"), f.steps)
 	f.Op("ANDS", 3, f.steps, f.steps)
@@ -273,8 +274,8 @@ func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 	f.Label(name + "store")
 }
 
-// storeScores emits the way of a tile's scores to the panel; see fewScorer.store.
-func (f *qkEmitter) storeScores(acc [][]a64.Vec, size int, name string) {
+// storeTile stores the scores of a tile as in amd64/skinny_qk.go.
+func (f *qkEmitter) storeTile(acc [][]a64.Vec, size int, name string) {
 	f.Scope(func() {
 		t, keys := f.Vecs(4), make([][]a64.Vec, len(acc))
 		for v := range acc {

@@ -4,10 +4,11 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyMerge and SkinnyUnpack on NEON: see few_rows.go.
+// SkinnyMerge and SkinnyUnpack follow amd64/skinny_rows.go.
 
 func (g *neon) SkinnyMerge() {
 	g.function(spec.SkinnyMerge)
@@ -15,7 +16,7 @@ func (g *neon) SkinnyMerge() {
 	alpha, beta, n, s := g.slice("alpha"), g.slice("beta"), g.num("n"), g.GP()
 	a, b, c, x := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	po, pp := g.GP(), g.GP()
-	g.rowLoop(n, func() {
+	loop.AnyTimes(g, n, "row", "done", false, func() {
 		for _, f := range []struct {
 			p a64.GP
 			v a64.Vec
@@ -31,12 +32,11 @@ func (g *neon) SkinnyMerge() {
 			g.FMUL(c, c, a)
 			g.Op("VFMLA", b.S4(), x.S4(), c.S4())
 			g.Op(move, c, a64.At(po, 0))
-			g.advance(size, po, pp)
+			g.Advance(size, po, pp)
 		})
-	}, func() {
 		g.Op("ADD", ldo, o, o)
 		g.Op("ADD", ldp, part, part)
-		g.advance(4, alpha, beta)
+		g.Advance(4, alpha, beta)
 	})
 	g.Ret()
 }
@@ -49,9 +49,9 @@ func (g *neon) SkinnyUnpack() {
 	inv, finite, x, y := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	from, to := g.GP(), g.GP()
 	g.Op("MOVD", 0, nans)
-	g.Op("MOVD", 1, row) // its bit
-	g.rowLoop(n, func() {
-		g.Comment("1/sum, 0 for a sum of 0.")
+	g.Op("MOVD", 1, row) // the bit of the row
+	loop.AnyTimes(g, n, "row", "done", false, func() {
+		g.Commentf("1/sum, 0 for a sum of 0.")
 		g.Op("MOVWU", a64.At(sum, 0), s)
 		g.Op("VDUP", s, x.S4())
 		g.FCMEQZero(y, x)
@@ -73,37 +73,25 @@ func (g *neon) SkinnyUnpack() {
 			}
 			g.Op("VAND", y.B16(), finite.B16(), finite.B16())
 			g.Op(move, x, a64.At(to, 0))
-			g.advance(size, from, to)
+			g.Advance(size, from, to)
 		})
 		g.BIC(y, one, finite)
-		g.Op("VADDV", y.S4(), y.Whole()) // of up to four times the same bits, not 0
+		g.Op("VADDV", y.S4(), y.Whole()) // the sum of up to four times the same bits is not 0
 		g.Op("VMOV", y.S(0), s)
 		g.Jump("CBZ", "finite", s)
 		g.Op("ORR", row, nans, nans)
 		g.Label("finite")
-	}, func() {
 		g.Op("ADD", ldo, o, o)
-		g.advance(4, sum)
-		g.advance(8, off)
+		g.Advance(4, sum)
+		g.Advance(8, off)
 		g.Op("LSL", 1, row, row)
 	})
 	g.Op("MOVD", nans, g.Result())
 	g.Ret()
 }
 
-// rowLoop emits a loop over n rows.
-func (g *neon) rowLoop(n a64.GP, row, next func()) {
-	g.Jump("CBZ", "done", n)
-	g.Label("row")
-	row()
-	next()
-	g.Op("SUBS", 1, n, n)
-	g.Jump("BNE", "row")
-	g.Label("done")
-}
-
-// eachColumn emits a loop over the columns of a row, first whole vectors, then single
-// ones: how they are moved, and their bytes.
+// eachColumn emits a loop over the columns of a row, first in whole vectors, then one by
+// one. do gets the instruction that moves them, and their size in bytes.
 func (g *neon) eachColumn(count string, do func(move string, size int)) {
 	left := g.num(count)
 	g.Op("SUBS", vecLanes, left, left)

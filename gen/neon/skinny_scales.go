@@ -5,15 +5,16 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// keyScales are those of int8 keys, side by side as the keys in the lanes; those of
-// the next group of columns lie lsc further on. Other types have none.
+// keyScales are the scales of int8 keys, side by side as the keys in the lanes. Those of the
+// next group of columns lie lsc further on. For other types the pointer is nil, and the
+// methods do nothing.
 type keyScales struct {
 	*neon
-	first, at a64.GP // of the tile, and of the columns at hand
-	left      a64.GP // columns of the group
+	first, at a64.GP // of the tile, and of the current columns
+	left      a64.GP // columns left in the group
 }
 
-// back goes back, and forward goes on, by a number of keys.
+// back goes back by a number of keys, forward goes on by 16.
 func (s *keyScales) back(keys a64.GP) {
 	if s != nil {
 		s.Op("ADD", keys.Shl(2), s.first, s.first)
@@ -22,11 +23,11 @@ func (s *keyScales) back(keys a64.GP) {
 
 func (s *keyScales) forward() {
 	if s != nil {
-		s.advance(4*spec.SkinnyKeys, s.first)
+		s.Advance(4*spec.SkinnyKeys, s.first)
 	}
 }
 
-// start goes to the first columns.
+// start goes to the scales of the first columns.
 func (s *keyScales) start() {
 	if s != nil {
 		s.Op("MOVD", s.first, s.at)
@@ -34,14 +35,14 @@ func (s *keyScales) start() {
 	}
 }
 
-// load loads those of a vector of keys.
+// load loads the scales of a vector of keys.
 func (s *keyScales) load(to a64.Vec, v int) {
 	if s != nil {
 		s.neon.load(a64.At(s.at, v*vecBytes), to)
 	}
 }
 
-// next goes on by a step. The name is that of a label.
+// next goes on by a step. name is the name of a label.
 func (s *keyScales) next(name string) {
 	if s == nil {
 		return
@@ -54,43 +55,44 @@ func (s *keyScales) next(name string) {
 	s.Label(name)
 }
 
-// valueScales are those of int8 values, ld bytes from row to row, where each is
-// that of a group of columns. Other types have none.
+// valueScales are the scales of int8 values, in rows ld bytes apart, one for each group of
+// columns. For other types the pointer is nil, and the methods do nothing.
 type valueScales struct {
 	*neon
-	turn, strip, step a64.GP // of the turn, of the columns at hand, of the key
+	pass, block, step a64.GP // of the pass, of the current columns, of the key
 	ld                a64.GP
-	left              a64.GP // columns of the group
+	left              a64.GP // columns left in the group
 }
 
-// startTurn goes to those of a turn's first columns, nextStrip to those of the next strip,
-// nextTurn by 16 keys.
-func (s *valueScales) startTurn() {
+// startPass goes to the scales of a pass's first columns, nextBlock to those of the next
+// block, nextPass goes on by 16 keys.
+func (s *valueScales) startPass() {
 	if s != nil {
-		s.Op("MOVD", s.turn, s.strip)
+		s.Op("MOVD", s.pass, s.block)
 		s.Load(s.Param("group"), s.left)
 	}
 }
 
-func (s *valueScales) nextStrip(strip columnBlock) {
+func (s *valueScales) nextBlock(b columnBlock) {
 	if s != nil {
-		s.Op("SUBS", strip.columns, s.left, s.left)
-		s.Jump("BNE", strip.name)
-		s.advance(4, s.strip)
+		s.Op("SUBS", b.columns, s.left, s.left)
+		s.Jump("BNE", b.name)
+		s.Advance(4, s.block)
 		s.Load(s.Param("group"), s.left)
 	}
 }
 
-func (s *valueScales) nextTurn() {
+func (s *valueScales) nextPass() {
 	if s != nil {
-		s.Op("ADD", s.ld.Shl(4), s.turn, s.turn)
+		s.Op("ADD", s.ld.Shl(4), s.pass, s.pass)
 	}
 }
 
-// startGroup goes to that of the first key, load loads a key's into all lanes and goes on.
+// startGroup goes to the scale of the first key. load loads the scale of a key into all
+// lanes and goes on.
 func (s *valueScales) startGroup() {
 	if s != nil {
-		s.Op("MOVD", s.strip, s.step)
+		s.Op("MOVD", s.block, s.step)
 	}
 }
 

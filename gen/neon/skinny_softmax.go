@@ -2,11 +2,12 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnySoftmax on NEON: a row is a vector, and 4 of them hide each other's latency, on cores
-// too that do not look far ahead; see few_softmax.go.
+// SkinnySoftmax computes 4 rows at once, a row per vector: they hide each other's latency
+// even on cores that do not look far ahead. See amd64/skinny_softmax.go.
 func (g *neon) SkinnySoftmax() {
 	g.function(spec.SkinnySoftmax)
 	f := &rowSoftmax{neon: g, s: g.slice("s"), ld: g.stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
@@ -23,14 +24,11 @@ func (g *neon) SkinnySoftmax() {
 	f.rows(4)
 	g.Op("SUBS", 4, left, left)
 	g.Jump("BGE", "turn")
-	g.Comment("What is left, row by row.")
+	g.Commentf("The remaining rows, one by one.")
 	g.Label("rest")
 	g.Op("ADDS", 4, left, left)
 	g.Jump("BEQ", "done")
-	g.Label("row")
-	f.rows(1)
-	g.Op("SUBS", 1, left, left)
-	g.Jump("BNE", "row")
+	loop.Times(g, left, "row", func() { f.rows(1) })
 	g.Label("done")
 	sum := g.slice("sum")
 	g.store(f.sum, a64.At(sum, 0))
@@ -39,12 +37,12 @@ func (g *neon) SkinnySoftmax() {
 
 type rowSoftmax struct {
 	*neon
-	s, out, ld a64.GP // the next scores, where their weights go, the stride in bytes
+	s, out, ld a64.GP // the next scores, the place of their weights, the stride in bytes
 	z, sum     a64.Vec
 	e          exp2Regs
 }
 
-// rows does n rows.
+// rows emits n rows.
 func (f *rowSoftmax) rows(n int) {
 	f.Scope(func() {
 		xs := f.Vecs(n)

@@ -5,17 +5,17 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A widener makes float32 of a vector of elements, 4 of them at a time: a vector
-// has one such group of float32, two of 16 bits, four of bytes.
+// A widener converts a vector of elements to float32, 4 of them at a time: a vector has one
+// such group of float32, two of 16 bits, four of bytes.
 //
-//	binary16   converted
-//	bfloat16   put above a zero
-//	int8       plus 128, put below bytes of 4b, which makes a number between 2^23 and 2^24;
-//	           minus what that is for 0, which is exact; times scale
+//	binary16   is converted
+//	bfloat16   becomes the upper half, above a zero
+//	int8       plus 128 becomes the lowest byte of 4b4b4bxx, a number between 2^23 and 2^24;
+//	           the number for 0 is subtracted, which is exact; times scale
 //
-// A conversion of integers, and of binary16, takes two units of work on the Neoverse
-// cores, and a shift to twice the width only some of their units do; what all of them
-// do takes less time for int8 and bfloat16.
+// On the Neoverse cores a conversion of integers, and of binary16, takes two micro-operations,
+// and a shift to twice the width is executed by only some of the vector units. Instructions
+// that all of them execute take less time for int8 and bfloat16.
 type widener struct {
 	*neon
 	element spec.Element
@@ -24,7 +24,7 @@ type widener struct {
 	flip, high, bias a64.Vec // int8
 }
 
-// int8High is the byte above that of an integer, in all of a number.
+// int8High has the byte above an int8 in all four bytes.
 const int8High = 0x4b4b4b4b
 
 func (g *neon) newWidener(e spec.Element) *widener {
@@ -38,10 +38,10 @@ func (g *neon) newWidener(e spec.Element) *widener {
 	return w
 }
 
-// groups is how many there are in a vector.
+// groups is the number of groups in a vector.
 func (w *widener) groups() int { return vecLanes >> w.element.Shift() }
 
-// prepare emits what is done to whole vectors.
+// prepare emits the operations on whole vectors.
 func (w *widener) prepare(xs ...a64.Vec) {
 	if w.element == spec.Int8 {
 		for _, x := range xs {
@@ -50,9 +50,9 @@ func (w *widener) prepare(xs ...a64.Vec) {
 	}
 }
 
-// widen emits the float32 of a group of x into to, and returns where they are: float32
-// stays in x. The groups of a vector come in order; int8 leaves in half, with an even
-// one, what the next one needs, and half may be to then.
+// widen widens a group of x into to, and returns the register of the result: float32 stays
+// in x. The groups of a vector must come in order: for int8 an even group leaves in half
+// what the next one needs. For the next one half may be to.
 func (w *widener) widen(x a64.Vec, group int, half, to, scale a64.Vec) a64.Vec {
 	zip := []string{"VZIP1", "VZIP2"}
 	switch w.element {

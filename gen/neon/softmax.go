@@ -2,28 +2,28 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// exp2 on NEON uses no conversion, which only half of a core's vector units do,
-// or one. A number of magnitude below 2^22 plus 1.5·2^23 is rounded to an
-// integer, ties to even, which stands in the low bits of the sum: n. With 128
-// more (an even number, so that ties stay where they are) the low bits are
-// n+128, and shifted into the exponent they are 2^(n+1); so the polynomial is
-// half of what it should be. Halving all coefficients halves every step exactly,
-// as no step is near the subnormals, and the last product is exact too. Unlike a
-// sum with the exponent it keeps a NaN, whatever its bits.
+// exp2 uses no conversion, which only half of a core's vector units execute, or one. A
+// number of magnitude below 2^22 plus 1.5·2^23 is rounded to an integer, ties to even, which
+// is in the low bits of the sum: n. With 128 more (an even number, so that ties do not
+// change) the low bits are n+128, and shifted into the exponent they are 2^(n+1). So the
+// polynomial must be half of 2^r. Halving all coefficients halves every step exactly, as no
+// step is near the subnormals, and the last product is exact, too. Unlike a sum with the
+// exponent it keeps a NaN, whatever its bits.
 //
-// For all x up to 128 that is too little: there n is added to the exponent of the
-// whole polynomial, which leaves no bit of n+128 to spare, and NaNs are put back.
+// For all x up to 128 that range is too small: then n is added to the exponent of the whole
+// polynomial, which leaves no bit for n+128, and NaNs are restored.
 //
-// Horner's steps overwrite their addend, so each loads its coefficient anew:
-// loads are idle here, and a copy would take a vector unit.
+// Horner's steps overwrite their addend, so each loads its coefficient anew: there are loads
+// to spare, and a copy would take a vector unit.
 
 // roundAndBias is 1.5·2^23 + 128.
 const roundAndBias = 0x4b400080
 
-// A domain is the numbers that an exp2 is for.
+// A domain is the set of arguments of an exp2.
 type domain int
 
 const (
@@ -33,7 +33,7 @@ const (
 
 func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
 
-// coefficients are the polynomial's, four times each, the constant term first.
+// coefficients are those of the polynomial, four times each, the constant term first.
 func (d domain) coefficients() []uint32 {
 	var words []uint32
 	for _, c := range spec.Exp2Coefficients {
@@ -45,7 +45,7 @@ func (d domain) coefficients() []uint32 {
 	return words
 }
 
-// round is what rounds x to n, in the low bits of the sum.
+// round is the number that rounds x to n, in the low bits of the sum.
 func (d domain) round() uint32 {
 	if d == notPositive {
 		return roundAndBias
@@ -53,7 +53,7 @@ func (d domain) round() uint32 {
 	return spec.RoundMagic
 }
 
-// An exp2Regs holds what exp2 needs throughout.
+// An exp2Regs holds the constants of exp2.
 type exp2Regs struct {
 	domain       domain
 	coefficients a64.GP
@@ -75,16 +75,16 @@ func (g *neon) exp2Regs(d domain) exp2Regs {
 func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 	g.Scope(func() {
 		ns, rs, ts, drop := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
-		g.Comment("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
+		g.Commentf("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
 		for i, x := range xs {
 			g.FADD(ns[i], x, e.round)
 			g.FSUB(rs[i], ns[i], e.round)
 			g.FSUB(rs[i], x, rs[i])
 			g.FCMGT(drop[i], e.limit, x)
 		}
-		g.Comment("The polynomial in r, or half of it, by Horner's rule.")
+		g.Commentf("The polynomial in r, or half of it, by Horner's rule.")
 		g.horner(e, xs, rs, ts)
-		g.Comment("Scale by 2^n, or twice that.")
+		g.Commentf("Scale by 2^n, or twice that.")
 		for i, x := range xs {
 			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
 			if e.domain == notPositive {
@@ -99,7 +99,7 @@ func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 	})
 }
 
-// horner emits the polynomial of r into p; t is scratch.
+// horner emits the polynomial of r into p. t is scratch.
 func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
 	for c := 5; c >= 0; c-- {
 		next := ps
@@ -120,8 +120,8 @@ func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
 	}
 }
 
-// finite emits m = 0 for -Inf: a lane that has seen no key must give weights 0,
-// and -Inf - -Inf would be NaN.
+// finite emits m = 0 for -Inf: a lane that has seen no key must get weights 0, and
+// -Inf - -Inf would be NaN.
 func (g *neon) finite(e exp2Regs, m a64.Vec) {
 	g.Scope(func() {
 		none := g.Vec()
@@ -130,16 +130,12 @@ func (g *neon) finite(e exp2Regs, m a64.Vec) {
 	})
 }
 
-// widestChunk is the most vectors of lanes that softmax does at once: three hide
-// each other's latency well enough beside the rows that follow.
-const widestChunk = 3
-
-// Softmax works on chunks of columns; see softmax.go.
+// Softmax works on chunks of lanes, see amd64/softmax.go.
 func (g *neon) Softmax() {
 	g.function(spec.Softmax)
 	p := softmaxer{neon: g, s: g.slice("s"), ld: g.stride("ld"), max: g.slice("max"), sum: g.slice("sum"), left: g.param(g.Len("max"))}
 	e := g.exp2Regs(notPositive)
-	g.chunks(widestChunk, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
+	loop.Chunks(g, chunkWidths, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
 }
 
 type softmaxer struct {
@@ -148,48 +144,42 @@ type softmaxer struct {
 }
 
 func (g softmaxer) chunk(vectors int, name string, e exp2Regs) {
-	g.Comment("%d vectors of lanes: maxima and sums in registers, one row a turn.", vectors)
+	g.Commentf("%d vectors of lanes: maxima and sums in registers, one row per iteration.", vectors)
 	g.Label(name)
 	zs, sums := g.Vecs(vectors), g.Vecs(vectors)
 	for v := range zs {
-		g.load(a64.At(g.max, v*vecBytes), zs[v])
+		g.LoadVec(g.max, v, zs[v])
 		g.finite(e, zs[v])
 		g.zero(sums[v])
 	}
 	p, rows := g.GP(), g.num("n")
-	g.Op("MOVD", g.s, p)
-	g.Jump("CBZ", name+"done", rows)
-	g.Align(32)
-	g.Label(name + "row")
-	xs := g.Vecs(vectors)
-	for v := range xs {
-		g.load(a64.At(p, v*vecBytes), xs[v])
-		g.FSUB(xs[v], xs[v], zs[v])
-	}
-	g.exp2(e, xs)
-	for v := range xs {
-		g.store(xs[v], a64.At(p, v*vecBytes))
-		g.FADD(sums[v], sums[v], xs[v])
-	}
-	g.Op("ADD", g.ld, p, p)
-	g.Op("SUBS", 1, rows, rows)
-	g.Jump("BNE", name+"row")
-	g.Comment("Store the sums; on to the next columns.")
-	g.Label(name + "done")
+	g.scoreRows(name, g.s, p, rows, g.ld, func() {
+		xs := g.Vecs(vectors)
+		for v := range xs {
+			g.LoadVec(p, v, xs[v])
+			g.FSUB(xs[v], xs[v], zs[v])
+		}
+		g.exp2(e, xs)
+		for v := range xs {
+			g.StoreVec(xs[v], p, v)
+			g.FADD(sums[v], sums[v], xs[v])
+		}
+	})
 	for v := range sums {
-		g.store(sums[v], a64.At(g.sum, v*vecBytes))
+		g.StoreVec(sums[v], g.sum, v)
 	}
-	g.advance(vectors*vecBytes, g.s, g.max, g.sum)
+	g.Advance(vectors*vecBytes, g.s, g.max, g.sum)
 }
 
-// MergeStats merges the statistics of a block into the running ones; see fold.go.
+// MergeStats merges the statistics of a block into the running ones, see
+// amd64/softmax.go.
 func (g *neon) MergeStats() {
 	g.function(spec.MergeStats)
 	max, sum, blockMax, blockSum := g.slice("max"), g.slice("sum"), g.slice("blockMax"), g.slice("blockSum")
 	alpha, beta, left := g.slice("alpha"), g.slice("beta"), g.param(g.Len("max"))
 	e := g.exp2Regs(notPositive)
 	g.Jump("CBZ", "done", left)
-	g.Comment("One vector of lanes: m' = max(blockMax, max).")
+	g.Commentf("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")
 	x := g.Vecs(2) // max, blockMax
 	g.load(a64.At(max, 0), x[0])
@@ -204,54 +194,13 @@ func (g *neon) MergeStats() {
 	g.exp2(e, x)
 	g.store(x[0], a64.At(alpha, 0))
 	g.store(x[1], a64.At(beta, 0))
-	g.Comment("sum = fma(blockSum, beta, sum·alpha)")
+	g.Commentf("sum = fma(blockSum, beta, sum·alpha)")
 	g.load(a64.At(sum, 0), m)
 	g.load(a64.At(blockSum, 0), scratch)
 	g.FMUL(m, m, x[0])
 	g.Op("VFMLA", x[1].S4(), scratch.S4(), m.S4())
 	g.store(m, a64.At(sum, 0))
-	g.advance(vecBytes, max, sum, blockMax, blockSum, alpha, beta)
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BNE", "columns")
-	g.Label("done")
-	g.Ret()
-}
-
-// MaskSpan hides scores by select; see mask.go.
-func (g *neon) MaskSpan() {
-	g.function(spec.MaskSpan)
-	s, ld, max, left := g.slice("s"), g.stride("ld"), g.slice("max"), g.param(g.Len("max"))
-	lo, hi, rows, p := g.slice("lo"), g.slice("hi"), g.GP(), g.GP()
-	one, inf := g.broadcast(1), g.broadcast(spec.MinusInf)
-	g.Jump("CBZ", "done", left)
-	g.Comment("One vector of lanes: spans, maximum and the row's number in registers.")
-	g.Label("columns")
-	l, h, m, j := g.Vec(), g.Vec(), g.Vec(), g.Vec()
-	g.load(a64.At(lo, 0), l)
-	g.load(a64.At(hi, 0), h)
-	g.load(a64.At(max, 0), m)
-	g.Load(g.Param("j0"), p)
-	g.Op("VDUP", p, j.S4())
-	g.Op("MOVD", s, p)
-	g.Load(g.Param("n"), rows)
-	g.Jump("CBZ", "next", rows)
-	g.Comment("Keep the scores with lo ≤ j < hi.")
-	g.Label("row")
-	x, after, inside := g.Vec(), g.Vec(), g.Vec()
-	g.load(a64.At(p, 0), x)
-	g.CMGE(after, j, l)
-	g.CMGT(inside, h, j)
-	g.Op("VAND", after.B16(), inside.B16(), inside.B16())
-	g.Op("VBIF", inside.B16(), inf.B16(), x.B16())
-	g.store(x, a64.At(p, 0))
-	g.raise(m, x, after)
-	g.Op("VADD", one.S4(), j.S4(), j.S4())
-	g.Op("ADD", ld, p, p)
-	g.Op("SUBS", 1, rows, rows)
-	g.Jump("BNE", "row")
-	g.Label("next")
-	g.store(m, a64.At(max, 0))
-	g.advance(vecBytes, s, lo, hi, max)
+	g.Advance(vecBytes, max, sum, blockMax, blockSum, alpha, beta)
 	g.Op("SUBS", vecLanes, left, left)
 	g.Jump("BNE", "columns")
 	g.Label("done")

@@ -9,13 +9,13 @@ import (
 )
 
 // A Call is what one call computes: arguments that fit each other, options that are
-// resolved. Fields that are not set mean that the call does without.
+// resolved. A zero field means that the option is not used.
 type Call struct {
 	Out, Q, K, V view.Tensor
 
 	Mask                 mask.Visibility
 	Scale                float32 // 0 means float32(1/√D)
-	QueryStart, KeyStart []int   // as position.Of takes them
+	QueryStart, KeyStart []int   // nil for 0, one for all batch rows, or one for each
 
 	Additive      []float32 // weights of additive scores, D numbers, instead of products
 	AdditiveScale float64   // multiplies them
@@ -47,9 +47,9 @@ type Dropout struct {
 type ScoreStage uint8
 
 const (
-	ScoresScaled ScoreStage = iota
-	ScoresCapped
-	ScoresMasked
+	ScoresScaled ScoreStage = iota // products, scaled
+	ScoresCapped                   // after ScoreMod and Softcap
+	ScoresMasked                   // as they enter the softmax
 )
 
 // A kvHead is a key head of a batch row together with all query rows that use it:
@@ -64,7 +64,7 @@ type derived struct {
 	mods     scoreMods
 	additive []float32                         // padded weights in the unit of exp2, or nil
 	philox   [2 * fallback.PhiloxRounds]uint32 // round keys of the dropout generator
-	window   mask.Span                         // keys of the call, as numbers of a tile; see Partial
+	keyRange mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
 	extras   bool                              // LSE, Weights or Scores are wanted
 	biased   bool
 }
@@ -73,10 +73,10 @@ type derived struct {
 func (j *Job) derive() {
 	j.group = j.Q.Dim(1) / j.K.Dim(1)
 	j.scale = contractScale(j.Scale, j.d())
-	j.window = mask.Everything
+	j.keyRange = mask.Everything
 	if j.Partial.isSet() && !j.Partial.Resume {
 		first := j.Partial.Block * BlockKeys
-		j.window = mask.Span{Lo: first, Hi: first + BlockKeys}
+		j.keyRange = mask.Span{Lo: first, Hi: first + BlockKeys}
 	}
 	if j.Additive != nil {
 		j.additive = j.paddedWeights()

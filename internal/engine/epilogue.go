@@ -21,7 +21,7 @@ func (t *tile) finish() {
 	if j.Sinks != nil {
 		t.mergeSinks()
 	}
-	if j.extras && !t.exact { // an exact tile's row already has them
+	if j.extras && !t.exact { // the first tile of the row has written them
 		t.finishOutputs()
 	}
 	nan := t.unpack()
@@ -41,7 +41,7 @@ func (t *tile) mergeSinks() {
 		t.job.tier.Skinny.Merge(t.o, dv, zeros, 0, t.n, dv, t.alpha, t.beta)
 		return
 	}
-	t.kern.GemmMerge(t.o, lanes, nil, 1, 1, nil, lanes, dv, 0, t.alpha, t.beta)
+	t.kern.GemmMerge(t.o, lanes, nil, 1, 1, nil, lanes, dv, 0, t.alpha, t.beta) // k = 0: o = +0·beta + o·alpha
 }
 
 // finishOutputs writes what is wanted beside Out.

@@ -16,39 +16,40 @@ import (
 
 // floatRows holds rows of one tensor and KV head as float32, up to a block of them.
 type floatRows struct {
-	used   bool // otherwise the tensor's own memory is used: float32 at equal distances
+	copies bool // rows are copied to memory as float32; otherwise get returns the tensor's own
 	memory []float32
 	head   kvHead
-	have   mask.Span // the rows that are there, the first one at the start of memory
+	cached mask.Span // the rows in memory, the first one at its start
 }
 
-// fit makes room for a block of t and forgets the rows that are there. float32 in
-// pages is used as it lies unless gather is true.
+// fit makes room for a block of rows of t and empties the cache. Rows are copied unless
+// they are float32 and lie at equal distances; those in pages are copied if gather is
+// true.
 func (f *floatRows) fit(t *view.Tensor, gather bool) {
-	f.have = mask.Span{}
-	f.used = t.DType() != view.Float32 || t.IsPaged() && gather
-	if n := BlockKeys * t.Dim(3); f.used && len(f.memory) < n {
+	f.cached = mask.Span{}
+	f.copies = t.DType() != view.Float32 || t.IsPaged() && gather
+	if n := BlockKeys * t.Dim(3); f.copies && len(f.memory) < n {
 		f.memory = rows.Aligned(n)
 	}
 }
 
-// get returns rows of KV head h of x from row lo on, their distance and their number:
-// n ≥ 1, or fewer where a page ends. Rows that are there are not widened again, and
-// only rows that are asked for are read.
+// get returns n ≥ 1 rows of KV head h of x from row lo on, their distance and their
+// number, which is less than n where a page ends and rows are not copied. Cached rows are
+// not converted again, and only rows that are asked for are read.
 func (f *floatRows) get(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int) {
 	if x.DType() == view.Float32 {
-		if run := x.Run(lo, n); run == n || !f.used {
+		if run := x.Run(lo, n); run == n || !f.copies {
 			return x.Rows(h.batch, h.head, lo, run), x.Stride(2), run
 		}
 	}
 	d := x.Dim(3)
-	if h != f.head || lo < f.have.Lo || lo > f.have.Hi || lo-f.have.Lo+n > BlockKeys {
-		f.head, f.have = h, mask.Span{Lo: lo, Hi: lo}
+	if h != f.head || lo < f.cached.Lo || lo > f.cached.Hi || lo-f.cached.Lo+n > BlockKeys {
+		f.head, f.cached = h, mask.Span{Lo: lo, Hi: lo}
 	}
-	if end := lo + n; end > f.have.Hi {
-		rows.Widen(t, f.memory[f.have.Len()*d:], x, h.batch, h.head, f.have.Hi, end-f.have.Hi)
-		f.have.Hi = end
+	if end := lo + n; end > f.cached.Hi {
+		rows.Widen(t, f.memory[f.cached.Len()*d:], x, h.batch, h.head, f.cached.Hi, end-f.cached.Hi)
+		f.cached.Hi = end
 	}
-	at := (lo - f.have.Lo) * d
+	at := (lo - f.cached.Lo) * d
 	return f.memory[at : at+n*d], d, n
 }

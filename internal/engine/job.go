@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// A Job is one call on its way. Jobs are recycled with all memory that they need, so
+// A Job is the state of one call. Jobs are recycled with all memory that they need, so
 // that a warm call allocates nothing.
 type Job struct {
 	Call

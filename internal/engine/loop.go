@@ -36,9 +36,9 @@ func (j *Job) task(s *scratch, i int) {
 // blockStart returns the first key of the block of key x of a tile.
 func blockStart(x int) int { return x &^ (BlockKeys - 1) }
 
-// batchFloats is the size of the scores that several tiles keep between the stages
-// of a block: few enough to stay in L1. So small tiles wait for single chains most
-// of the time; stage by stage, the processor works on the next tile meanwhile.
+// batchFloats bounds the scores of the tiles that go through a stage together: they
+// stay in L1. The time of a small tile is the latency of its chains; with several tiles
+// in a stage the processor overlaps them.
 const batchFloats = 4 << 10
 
 // computeBlock computes the block from key lo on for all tiles: scores, softmax, PV
@@ -81,7 +81,7 @@ func (s *scratch) scoreBatch(tiles []tile, lo int) int {
 	return len(tiles)
 }
 
-// enterBlock makes the block from key lo on the block at hand and returns how many
+// enterBlock makes the block from key lo on the current block and returns how many
 // of its keys are visible.
 func (t *tile) enterBlock(lo int) int {
 	b := &t.block

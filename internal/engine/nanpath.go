@@ -12,9 +12,9 @@ import (
 // NaN are computed again from their visible keys alone. That costs nothing while all
 // values are finite.
 
-// finishNaN settles a row that ended as NaN. If its sum is NaN, a visible score was
-// NaN or +Inf, as hidden scores are replaced before the softmax. Otherwise the NaN
-// came in with a value, possibly a hidden one.
+// finishNaN finishes a row of Out that holds a NaN. If its sum is NaN, a visible score was
+// NaN or +Inf, as hidden scores are replaced before the softmax: the row is NaN.
+// Otherwise a value was NaN or Inf, possibly a hidden one: the row is computed again.
 func (t *tile) finishNaN(lane int) {
 	if s := t.sum[lane]; s == s && !t.exact {
 		t.recompute(t.row + lane)
@@ -50,7 +50,7 @@ func (t *tile) recompute(r int) {
 	x.fit(j, width)
 	x.begin(s, t.head, r, 1, false)
 	x.exact = true
-	for lo := blockStart(x.visible.Lo); lo < x.visible.Hi && !x.isSettled(); lo = ints.AddSat(lo, BlockKeys) {
+	for lo := blockStart(x.visible.Lo); lo < x.visible.Hi && !x.isNaNForGood(); lo = ints.AddSat(lo, BlockKeys) {
 		if x.scoreAgain(lo) {
 			runs := x.visibleRuns() // before the softmax replaces the scores
 			x.softmax()
@@ -60,10 +60,10 @@ func (t *tile) recompute(r int) {
 	x.finish()
 }
 
-// isSettled tells whether the row of an exact tile holds a NaN, which it keeps
-// whatever follows: a visible NaN costs no more than the keys up to its block. Of a
-// partial result every element counts.
-func (t *tile) isSettled() bool {
+// isNaNForGood tells whether the row of an exact tile holds a NaN. It stays NaN whatever
+// follows, so the blocks after it are skipped; but not those of a partial result, of which
+// every element counts.
+func (t *tile) isNaNForGood() bool {
 	return t.started && !t.job.Partial.isSet() && t.hasNaN()
 }
 
@@ -77,7 +77,7 @@ func (t *tile) hasNaN() bool {
 	return false
 }
 
-// visibleRuns returns the keys of the block at hand that the row of an exact tile
+// visibleRuns returns the keys of the current block that the row of an exact tile
 // sees, counted from the first: those with a score above -Inf or NaN.
 func (t *tile) visibleRuns() []mask.Span {
 	runs := t.scratch.runs[:0]
@@ -95,7 +95,7 @@ func (t *tile) visibleRuns() []mask.Span {
 	return runs
 }
 
-// exactPV is accumulatePV with runs of keys of the block at hand alone.
+// exactPV is accumulatePV with runs of keys of the current block alone.
 func (t *tile) exactPV(runs []mask.Span) {
 	lanes, dv := t.kern.Lanes, t.job.dv()
 	merge := t.started

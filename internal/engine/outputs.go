@@ -89,7 +89,7 @@ func (t *tile) scoreUnmasked(lo int, keys mask.Span) {
 	}
 }
 
-// storeScores writes the scores of the block at hand, in natural units.
+// storeScores writes the scores of the current block, in natural units.
 func (t *tile) storeScores() {
 	lanes, keys, scores := t.kern.Lanes, t.block.keys, t.block.scores
 	for i := range scores {

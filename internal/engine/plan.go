@@ -50,12 +50,11 @@ const (
 	// thread waits long for the last ones.
 	tasksPerThread = 4
 
-	// leastRows is how many rows take no longer than one: fewer wait for the memory
-	// that keys and values come from.
+	// A KV head with fewer than leastRows rows counts as one with leastRows: reading K and
+	// V takes the same time.
 	leastRows = 8
 
-	// windowPerQuery is how many keys of a sliding window there should be for every
-	// query of a tile.
+	// A tile spans at most window/windowPerQuery queries under a sliding window.
 	windowPerQuery = 8
 )
 
@@ -119,7 +118,7 @@ func (j *Job) addBucket(first, heads, rows, keys int) {
 // visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
 // that depend on the row, except for sliding windows.
 func (j *Job) visibleKeys(b int) int {
-	return max(1, min(j.Mask.Length(b, j.K.Length(b)), j.Mask.Window(), j.window.Len()))
+	return max(1, min(j.Mask.Length(b, j.K.Length(b)), j.Mask.Window(), j.keyRange.Len()))
 }
 
 // totalWork returns the number of FMAs of all buckets, or of those that take as
@@ -151,10 +150,10 @@ func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
 	}
 }
 
-// splits tells whether the tiles of a bucket, of which a KV head should have so many
-// parts, are to be cut into key blocks. Skinny tiles cost next to nothing to cut, and
-// their calls are so short that it matters how late other threads begin, some 50 µs:
-// they are cut finer, even if there is a tile for every thread.
+// splits decides about split-KV. parts is the number of tasks that a KV head should have.
+// Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among the
+// threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little, and
+// their calls are so short that it matters that other threads start some 50 µs late.
 func (j *Job) splits(b *bucket, parts float64, threads int) bool {
 	if j.isSkinny(b.rows) {
 		return 2*parts > float64(b.tiles)

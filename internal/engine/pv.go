@@ -2,7 +2,7 @@ package engine
 
 import "github.com/attn-go/attn/internal/ukernel"
 
-// accumulatePV multiplies V of the block at hand by its weights and merges the
+// accumulatePV multiplies V of the current block by its weights and merges the
 // product into the tile's output.
 func (t *tile) accumulatePV() {
 	switch {

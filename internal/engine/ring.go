@@ -19,7 +19,7 @@ type ring struct {
 	mu      sync.Mutex
 	moved   sync.Cond // next has been raised
 	waiters atomic.Int64
-	stopped atomic.Bool // a task has failed: nobody may wait any more
+	stopped atomic.Bool // a task has failed: waitFree returns false
 }
 
 // A ringSlot holds one block at a time, of those whose numbers are equal modulo the

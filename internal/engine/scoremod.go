@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scoreMod changes scores of the block at hand in place, between the product and
+// A scoreMod changes scores of the current block in place, between the product and
 // the softmax, and raises top to their maximum.
 //
 // To add a score modification: a field of Call, a scoreMod here, its place in

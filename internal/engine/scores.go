@@ -6,16 +6,18 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// prepare does what must precede score, so that the scores of several tiles follow
-// one another: the packed panel, the maximum before the first key.
+// prepare packs Q̂ᵀ if that has not been done, and sets the block's maximum to -Inf. It
+// sets block.plain if S is one product with K in place, which score computes by one
+// call of a kernel.
 func (t *tile) prepare() {
 	if !t.packed {
 		t.pack()
 	}
 	copy(t.blockTop(), negInfs[:])
 	j, b := t.job, &t.block
-	if b.keys.Len() < ukernel.SkinnyKeys && j.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys {
-		b.plain = j.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, b.keys.Len())
+	n := b.keys.Len()
+	if n < ukernel.SkinnyKeys && j.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys && ukernel.RowsPerCall(n, t.kern.Lanes*j.d()) == n {
+		b.plain = j.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, n)
 	}
 }
 
@@ -25,7 +27,7 @@ func (j *Job) isOneProduct() bool {
 	return j.K.DType() == view.Float32 && !j.K.IsPaged() && j.mods.n == 0 && !j.Mask.Sparse.IsSet() && j.additive == nil
 }
 
-// score computes S of the block at hand and its maximum per lane.
+// score computes S of the current block and its maximum per lane.
 func (t *tile) score() {
 	j, b, lanes := t.job, &t.block, t.kern.Lanes
 	switch {
@@ -113,7 +115,7 @@ func (t *tile) products(part mask.Span, top []float32) {
 	}
 }
 
-// scoresFrom returns S of the block at hand from the first key of part on.
+// scoresFrom returns S of the current block from the first key of part on.
 func (t *tile) scoresFrom(part mask.Span) []float32 {
 	return t.block.scores[(part.Lo-t.block.keys.Lo)*t.kern.Lanes:]
 }

@@ -26,20 +26,20 @@ type ScoreRow = struct {
 
 // callScoreMod applies Call.ScoreMod.
 func (t *tile) callScoreMod(part mask.Span, top []float32) {
-	lanes, scores, rows := t.kern.Lanes, t.scoresFrom(part), t.scratch.scoreTile.Rows[:0]
+	lanes, scores, rows := t.kern.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
 	start := position.Of(t.job.QueryStart, t.head.batch)
 	t.eachLane(func(lane, head, query int) {
 		if lane < t.n {
 			rows = append(rows, ScoreRow{Head: head, Query: query, Position: start + query})
 		}
 	})
-	s := &t.scratch.scoreTile
+	s := &t.scratch.scoreTile // a variable of the function would escape
 	*s = ScoreTile{
-		Scores: scores[:part.Len()*lanes], Stride: lanes, Batch: t.head.batch,
+		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.head.batch,
 		Keys: part.Len(), Key: part.Lo - t.phase, KeyPosition: part.Lo + t.start, Rows: rows,
 	}
 	t.job.ScoreMod.Modify(s)
-	s.Scores = nil
+	*s = ScoreTile{} // a function may have put its own slices there
 	for x := range part.Len() {
 		for lane, score := range scores[x*lanes:][:lanes] {
 			if score > top[lane] {

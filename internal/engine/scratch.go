@@ -8,22 +8,23 @@ import (
 )
 
 // A scratch is the memory of one worker. It grows to what the largest call needed
-// and is recycled. It holds no state: what a step finds here, the same step or its
-// caller has put here.
+// and is recycled. floatRows caches rows of the current KV head from block to block;
+// everything else is valid only within the function that has set it and the functions
+// that it calls.
 type scratch struct {
 	tiles []tile
 	exact tile // for a row that is computed again, see nanpath.go
 
 	scores []float32 // S of a block of one tile, [BlockKeys][width], or of several small ones
 
-	keys, values floatRows // of the block at hand, where they are not used as they lie
+	keys, values floatRows // of the current block, unless they are used in place
 	rows         []float32 // query or output rows of a tile, if they are not float32
 	paddedKeys   []float32 // for additive scores
 
 	partial []float32   // output of one block, before it is merged
 	runs    []mask.Span // memory of tile.visibleRuns
 
-	// One element per lane; see the functions that return them.
+	// One element per lane: arguments of kernels.
 	lo, hi          []int32
 	off             []int
 	ignored, slopes [ukernel.MaxLanes]float32
@@ -31,7 +32,8 @@ type scratch struct {
 	dropHeads       [ukernel.MaxLanes]uint32
 	dropPositions   [ukernel.MaxLanes]uint32
 
-	scoreTile ScoreTile
+	scoreTile ScoreTile                           // argument of Call.ScoreMod
+	scoreRows []ScoreRow                          // memory of its rows
 	biases    [ukernel.MaxLanes * modKeys]float32 // rows of a bias, widened
 }
 
@@ -56,10 +58,10 @@ func (s *scratch) fit(j *Job) {
 			s.paddedKeys = rows.Aligned(n)
 		}
 	}
-	if j.ScoreMod != nil && s.scoreTile.Rows == nil {
-		s.scoreTile.Rows = make([]ScoreRow, 0, ukernel.MaxLanes)
+	if j.ScoreMod != nil && s.scoreRows == nil {
+		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
 	}
-	if len(s.off) >= j.width {
+	if len(s.off) >= j.width { // scores, lo, hi and off are allocated together
 		return
 	}
 	s.scores = rows.Aligned(BlockKeys * j.width)

@@ -35,8 +35,8 @@ func (j *Job) fillsTile() bool {
 // are needed soon, and far is the distance from there to those after them. Of widened
 // rows it returns no more than a piece, always in the same memory.
 func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int, next []float32, far int) {
-	if f.used {
-		f.have = mask.Span{}
+	if f.copies {
+		f.cached = mask.Span{}
 		data, stride, got = f.get(t, x, h, lo, min(n, skinnyPiece))
 		return data, stride, got, data, 0
 	}
@@ -69,9 +69,9 @@ func rowsAhead(x *view.Tensor) int {
 }
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
-// anywhere. Hints do not reach over the end of a page, so the rows end with the
-// first page that ends, their own or one of those ahead, unless that makes them too
-// few for the QK kernel.
+// anywhere. The rows at next and at next+far must lie at equal distances, too. So the rows
+// end where the first of these three pages ends, unless that leaves fewer than SkinnyKeys
+// rows.
 func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	ahead := rowsAhead(x)
 	pages, size := x.Pages(h.batch)

@@ -6,16 +6,22 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// For few query rows, keys and values of narrow types are the fastest to read, if
-// they are widened in registers: a piece of scratch memory, even in L1, costs more
-// than everything else. Where that is impossible they are widened by floatRows.
+// Skinny kernels widen keys and values of narrow types in registers. That is faster
+// than widening them to scratch memory, even to L1. Where widensInRegisters says that it
+// is impossible, floatRows widens them.
 
 // widensInRegisters tells whether the tier's skinny kernels widen rows of x.
 func widensInRegisters(t *ukernel.Tier, x *view.Tensor) bool {
-	if x.DType() == view.Float32 || t.Skinny.QKF16 == nil || x.Dim(3)%ukernel.SkinnyGroup != 0 {
+	if t.Skinny.QKF16 == nil || x.Dim(3)%ukernel.SkinnyGroup != 0 {
 		return false
 	}
-	return x.DType() != view.Int8 || x.Group()%ukernel.SkinnyGroup == 0
+	switch x.DType() {
+	case view.Float16, view.BFloat16:
+		return true
+	case view.Int8:
+		return x.Group()%ukernel.SkinnyGroup == 0
+	}
+	return false
 }
 
 // narrowProducts computes the scores s of up to rows keys from row lo on, and returns
@@ -58,7 +64,7 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	dv, lanes := t.job.dv(), t.kern.Lanes
 	if x.DType() == view.Int8 {
 		v, n, next, far := withHints(x, t.head, lo, rows, x.I8())
-		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo)
+		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo, n)
 		tier.Skinny.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
 		return n
 	}
@@ -75,12 +81,12 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 // row by row, then those of the next group. Scales that lie otherwise are copied to
 // the memory of f, which is large enough for the rows themselves.
 func (f *floatRows) keyScales(x *view.Tensor, h kvHead, lo, n int) []float32 {
-	scales, stride := x.RowScales(h.batch, h.head, lo)
+	scales, stride := x.RowScales(h.batch, h.head, lo, n)
 	groups := x.Scales().Dim(3)
 	if groups == 1 && stride == 1 {
 		return scales[:n]
 	}
-	f.have = mask.Span{}
+	f.cached = mask.Span{}
 	for g := range groups {
 		for i := range n {
 			f.memory[g*n+i] = scales[i*stride+g]

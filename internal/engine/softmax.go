@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// softmax turns the scores of the block at hand into weights and merges its
+// softmax turns the scores of the current block into weights and merges its
 // statistics.
 func (t *tile) softmax() {
 	n := t.block.keys.Len()
@@ -37,7 +37,7 @@ func (t *tile) exponentiate(n int, max, sum []float32) {
 	t.kern.Softmax(t.block.scores, t.kern.Lanes, n, max, sum)
 }
 
-// drop drops weights of the block at hand.
+// drop drops weights of the current block.
 func (t *tile) drop() {
 	j, lanes := t.job, t.kern.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]

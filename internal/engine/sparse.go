@@ -24,7 +24,7 @@ func (t *tile) trimSparse(keys mask.Span) mask.Span {
 	return keys.And(seen)
 }
 
-// scoreSparse computes S of the block at hand under a bitmap.
+// scoreSparse computes S of the current block under a bitmap.
 func (t *tile) scoreSparse(top []float32) {
 	keys := t.block.keys
 	for x := keys.Lo; x < keys.Hi; {

@@ -15,13 +15,12 @@ import (
 // thread, and the memory does not grow with the number of blocks.
 //
 // The blocks of all split tiles are numbered consecutively and are the first tasks of
-// the plan. Tasks are taken in order, so the block that all wait for has always been
-// taken by a thread: nobody waits for ever, even if all tasks are done one after the
-// other.
+// the plan. Tasks are taken in order, so the block that all others wait for has always
+// been taken: there is no deadlock, even if one thread does all tasks.
 
 // split makes every key block of a bucket's tiles a task, if a tile has several.
 func (j *Job) split(b *bucket) {
-	if b.keys <= BlockKeys || j.window != mask.Everything {
+	if b.keys <= BlockKeys || j.keyRange != mask.Everything {
 		return
 	}
 	// The most blocks, wherever the first one begins. A sliding window moves with the
@@ -43,7 +42,7 @@ func (j *Job) splitTask(s *scratch, b *bucket, i int) {
 	t := &slot.tile[0]
 	h, row, n := j.splitPart(b, i)
 	if t.n == 0 || t.head != h || t.row != row {
-		t.beginBlock(s, h, row, j.width, j.isSkinny(b.rows))
+		t.reset(s, h, row, j.width, j.isSkinny(b.rows))
 	}
 	t.scratch = s
 	t.started = false

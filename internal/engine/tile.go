@@ -22,13 +22,13 @@ type tile struct {
 	q []float32 // packed panel Q̂ᵀ [D][lanes]
 	o []float32 // Oᵀ [Dv][lanes], or O [n][Dv] if the tile is skinny
 
-	// Statistics of all blocks so far and of the block at hand, and the factors that
+	// Statistics of all blocks so far and of the current block, and the factors that
 	// merge them; one element per lane.
 	max, sum, blockMax, blockSum, alpha, beta []float32
 	stats                                     []float32 // their memory
 
-	// Key j of the call has number phase + j within the tile, so that number 0 begins a
-	// block of the contract. start is the position of number 0.
+	// Key j of the call has the tile coordinate phase + j, so that the blocks of the
+	// contract begin at multiples of BlockKeys. start is the position of coordinate 0.
 	phase, start int
 
 	rowSpans     []mask.Span // keys that each row sees; unused if all see the same
@@ -43,15 +43,15 @@ type tile struct {
 	block block
 }
 
-// A block is the key block at hand of a tile.
+// A block is the key current block of a tile.
 type block struct {
-	lo     int       // its first key, within the tile
+	lo     int       // tile coordinate of its first key
 	keys   mask.Span // its keys that any row sees
 	scores []float32 // S of keys, later their weights
 	plain  []float32 // memory of keys until S is computed, if that is one product; see prepare
 }
 
-// fit makes the tile large enough for rows of j, for tiles of so many lanes.
+// fit allocates memory for a tile of j with at most width lanes.
 func (t *tile) fit(j *Job, width int) {
 	t.job = j
 	if n := width * max(j.d(), len(j.additive)); len(t.q) < n {
@@ -66,17 +66,17 @@ func (t *tile) fit(j *Job, width int) {
 	}
 }
 
-// begin makes t the tile of up to width rows of h, from row on, that has seen the
-// keys of earlier calls only.
+// begin makes t the tile of up to width rows of h, from row on. If the call resumes
+// partial results, it loads those of the rows.
 func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
-	t.beginBlock(s, h, row, width, skinny)
+	t.reset(s, h, row, width, skinny)
 	if t.job.Partial.Resume {
 		t.resume()
 	}
 }
 
-// beginBlock is begin for a tile that has seen no key.
-func (t *tile) beginBlock(s *scratch, h kvHead, row, width int, skinny bool) {
+// reset makes t the tile of up to width rows of h, from row on, before any key.
+func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
 	j := t.job
 	t.scratch, t.skinny = s, skinny
 	t.head, t.row, t.n = h, row, min(width, j.rowsOf(h.batch)-row)
@@ -84,12 +84,12 @@ func (t *tile) beginBlock(s *scratch, h kvHead, row, width int, skinny bool) {
 	if j.group > 1 {
 		t.query, t.groupHead = row/j.group, row%j.group
 	}
-	t.use(j.tier.Tile(t.n))
+	t.setKernels(j.tier.Tile(t.n))
 	t.findVisible()
 }
 
-// use makes t a tile of kern's width that has seen no key.
-func (t *tile) use(kern *ukernel.TileKernels) {
+// setKernels sets the kernels of the tile, and with them its width.
+func (t *tile) setKernels(kern *ukernel.TileKernels) {
 	t.kern, t.packed, t.started, t.exact = kern, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
@@ -123,8 +123,8 @@ func (t *tile) findVisible() {
 	}
 }
 
-// visibleTo returns the keys that query i of the tile's batch row may see, as
-// numbers within the tile.
+// visibleTo returns the tile coordinates of the keys that query i of the tile's batch row
+// may see.
 func (t *tile) visibleTo(i int) mask.Span {
 	j, b := t.job, t.head.batch
 	s := mask.Span{Lo: 0, Hi: j.K.Length(b)}
@@ -138,10 +138,10 @@ func (t *tile) visibleTo(i int) mask.Span {
 	if s.Lo < s.Hi {
 		s.Lo, s.Hi = s.Lo+t.phase, s.Hi+t.phase
 	}
-	return s.And(j.window)
+	return s.And(j.keyRange)
 }
 
-// laneSpans returns, for every lane, which keys its row sees of the block at hand,
+// laneSpans returns, for every lane, which keys its row sees of the current block,
 // counted from its first key.
 func (t *tile) laneSpans() (lo, hi []int32) {
 	lanes := t.kern.Lanes
@@ -172,7 +172,7 @@ func (t *tile) eachLane(f func(lane, head, query int)) {
 	}
 }
 
-// blockTop returns the memory of the maximum of the block at hand. The maximum of
+// blockTop returns the memory of the maximum of the current block. The maximum of
 // the first block is that of all.
 func (t *tile) blockTop() []float32 {
 	if t.started {
@@ -184,8 +184,8 @@ func (t *tile) blockTop() []float32 {
 // ignored returns memory for a maximum that is not needed.
 func (t *tile) ignored() []float32 { return t.scratch.ignored[:t.kern.Lanes] }
 
-// negInfs is the maximum of the widest tile before its first key; ones are the sums
-// of rows that are not to be divided.
+// negInfs are the maxima before the first key. ones are sums that divide by 1, the sums of
+// sinks, and the 1×1 matrix A of a merge without a product.
 var negInfs, ones = constant(negInf), constant(1)
 
 func constant(x float32) (s [ukernel.MaxLanes]float32) {

@@ -103,8 +103,7 @@ func (m *Mask) Check(c *view.Scores) *check.Failure {
 		}
 	}
 	for x := range m.bools[:m.nBools] {
-		v := &m.bools[x]
-		if _, f := v.Grid.Broadcast(Arg, len(v.Data), c); f != nil {
+		if f := m.bools[x].check(c); f != nil {
 			return f
 		}
 	}

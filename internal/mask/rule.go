@@ -24,15 +24,17 @@ type Kind struct {
 	// Span returns the keys that q sees. It need not be clipped to the keys that exist.
 	Span func(r *Rule, q Query) Span
 
-	// Check reports a rule that does not fit a call. nil: all fit.
+	// Check reports a rule that does not fit a call. nil: all fit. (The rule is passed by
+	// value: a pointer would make the caller's options escape to the heap.)
 	Check func(r Rule, c view.Scores) *check.Failure
 
 	// Length returns the number of keys of batch row b, if that is all the rule
 	// limits. nil: the rule depends on the query.
 	Length func(r *Rule, b int) int
 
-	// Window returns how many keys before and after its own position a query sees at
-	// most, -1 for no limit. nil: there is no limit.
+	// Window returns upper bounds of how many keys before and after its own position a
+	// query sees, -1 for no limit. nil: there is no limit. Plans rely on it: q consecutive
+	// queries see at most left + right + q keys.
 	Window func(r *Rule) (left, right int)
 }
 

@@ -56,9 +56,9 @@ func (s *BlockSparse) Sees(i, j int) bool {
 type Coverage uint8
 
 const (
-	None Coverage = iota
-	Partial
-	Full
+	None    Coverage = iota // no query sees the block
+	Partial                 // some queries see it
+	Full                    // all queries see it
 )
 
 // Coverage returns how many of the queries first to last see the block of key j, and

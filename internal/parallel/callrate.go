@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// smallCalls is the call rate of the calls that are worth more threads warm than cold.
+// smallCalls is the call rate of the calls that more spinning workers would help.
 var smallCalls callRate
 
 // A callRate tells whether calls follow each other without a pause, and whether they
@@ -17,7 +17,7 @@ type callRate struct {
 
 var start = time.Now()
 
-// frequent records a call and reports whether the one before was less than spinTime ago.
+// frequent records a call that more spinning workers would help, and reports whether the one before was less than spinTime ago.
 func (r *callRate) frequent() bool {
 	now := int64(time.Since(start))
 	return now-r.last.Swap(now) < int64(spinTime)

@@ -19,7 +19,7 @@ type Group[W any] struct {
 	scratches []*W      // one for each thread
 	workers   []*worker // that the job was submitted to
 
-	remaining atomic.Int64 // tasks that nobody has taken; 0 or less while no call runs
+	remaining atomic.Int64 // tasks not yet taken; 0 or less while no call runs
 	joined    atomic.Int64 // goroutines that have taken a task
 	active    atomic.Int64 // goroutines inside work
 

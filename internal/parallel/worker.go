@@ -11,7 +11,7 @@ import (
 //
 //	nil         idle: its goroutine spins, that is, polls for a job
 //	a job       submitted: its goroutine spins or has just been started, and will take the job
-//	&running    its goroutine does a job, which nobody can cancel any more
+//	&running    its goroutine does a job, which cannot be canceled any more
 //	&parked     its goroutine has ended, or ends without looking at job again
 //
 // The transitions are
@@ -153,7 +153,7 @@ func (w *worker) run() {
 }
 
 // do does a job. If that ends the goroutine (runtime.Goexit), the worker is dropped:
-// nobody refers to it any more.
+// nothing refers to it.
 func (w *worker) do(j *job) {
 	returned := false
 	defer func() {

@@ -25,7 +25,7 @@ func Of(values []int, b int) int {
 }
 
 // Check reports values that are neither one for all batch rows nor one for each, or
-// not within least to most.
+// not within least to most. An empty slice passes; it means 0.
 func Check(arg, what string, values []int, batch, least, most int) *check.Failure {
 	if n := len(values); n != batch && n > 1 {
 		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d values", n), Want: fmt.Sprintf("one for all batch rows or one for each: %d", batch)}

@@ -16,25 +16,32 @@ const MaxConvert = 128 << 10
 // one after the other. It gathers rows from pages.
 func Widen(t *ukernel.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	d := x.Dim(3)
-	for end := l + n; l < end; l += n {
-		n = x.Run(l, min(end-l, max(1, MaxConvert/d)))
+	for stop := l + n; l < stop; l += n {
+		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
 		at := x.Index(b, h, l)
 		switch x.DType() {
 		case view.Float32:
 			Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
 		case view.Int8:
-			scales, stride := x.RowScales(b, h, l)
-			t.Convert.WidenInt8(dst, d, x.I8()[at:], x.Stride(2), scales, stride, x.Group(), n, d)
+			scales, stride := x.RowScales(b, h, l, n)
+			t.Convert.WidenInt8(dst, d, x.I8()[at:end(at, n, x)], x.Stride(2), scales, stride, x.Group(), n, d)
+		case view.Float16, view.BFloat16:
+			WidenHalves(t, x.DType())(dst, d, x.U16()[at:end(at, n, x)], x.Stride(2), n, d)
 		default:
-			WidenHalves(t, x.DType())(dst, d, x.U16()[at:], x.Stride(2), n, d)
+			panic("attn: unknown element type")
 		}
 		dst = dst[n*d:]
 	}
 }
 
+// end returns the index after n ≥ 1 rows of x that start at at. Slices that go to
+// assembly end there, so that page tables or starts that change during a call cannot
+// lead it out of the caller's slice.
+func end(at, n int, x *view.Tensor) int { return at + (n-1)*x.Stride(2) + x.Dim(3) }
+
 // WidenRow writes d elements of a Float16 or BFloat16 tensor, from index at on, to dst.
 func WidenRow(t *ukernel.Tier, dst []float32, x *view.Tensor, at, d int) {
-	WidenHalves(t, x.DType())(dst, d, x.U16()[at:], 0, 1, d)
+	WidenHalves(t, x.DType())(dst, d, x.U16()[at:at+d], 0, 1, d)
 }
 
 // Store writes a row to a tensor that is not Int8, from index at on.

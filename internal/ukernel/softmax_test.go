@@ -265,17 +265,17 @@ var softmaxMutants = []mutant{
 		return p
 	})},
 	{"MergeStats", "the other product is rounded", func(p *kernelSet) {
-		fold := p.MergeStats
+		merge := p.MergeStats
 		p.MergeStats = func(top, sum, blockMax, blockSum, alpha, beta []float32) {
 			old := sum[0]
-			fold(top, sum, blockMax, blockSum, alpha, beta)
+			merge(top, sum, blockMax, blockSum, alpha, beta)
 			sum[0] = fallback.FMA(old, alpha[0], float32(blockSum[0]*beta[0]))
 		}
 	}},
 	{"MergeStats", "a side without a key makes NaN", func(p *kernelSet) {
-		fold := p.MergeStats
+		merge := p.MergeStats
 		p.MergeStats = func(top, sum, blockMax, blockSum, alpha, beta []float32) {
-			fold(top, sum, blockMax, blockSum, alpha, beta)
+			merge(top, sum, blockMax, blockSum, alpha, beta)
 			if math.IsInf(float64(top[0]), -1) {
 				alpha[0] = testutil.NaN
 			}

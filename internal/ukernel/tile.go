@@ -49,8 +49,8 @@ type LaneKernels struct {
 	//
 	//	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
 	//
-	// The positions j0+j and pos lie between 0 and 2^31-1. The distance is rounded to
-	// float32, ties to even.
+	// 0 ≤ j0+j < 2^31 and |pos[lane]-(j0+j)| < 2^31; pos may be negative. The distance is
+	// rounded to float32, ties to even.
 	ALiBi func(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32)
 
 	// Bias adds a bias in natural units, one row of src per lane:

@@ -168,9 +168,9 @@ var weightMutants = []mutant{
 		}
 	}},
 	{"Weights.AddBias", "-0 becomes +0", func(p *kernelSet) {
-		settle := p.Weights.AddBias
+		addBias := p.Weights.AddBias
 		p.Weights.AddBias = func(c []float32, ldc, m int, bias []float32) {
-			settle(c, ldc, m, bias)
+			addBias(c, ldc, m, bias)
 			for i := range m {
 				for x := range bias {
 					c[i*ldc+x] += 0

@@ -16,16 +16,10 @@ func (t *Tensor) IsFloat() bool { return t.dtype != Int8 && t.scales == nil && !
 // IsPlain tells whether the tensor is IsFloat and not ragged.
 func (t *Tensor) IsPlain() bool { return t.IsFloat() && !t.IsRagged() }
 
-// Describe returns the tensor's shape, strides and slice length, and its type if
-// that is not float32.
+// Describe returns the type of the tensor if that is not float32, its shape and strides,
+// the length of its slice, and how the rows lie.
 func (t *Tensor) Describe() string {
-	text := fmt.Sprintf("[B H L D] = %v with strides %v in %d elements", t.grid.Shape, t.grid.Stride, t.Len())
-	if t.IsPaged() {
-		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
-	}
-	if t.IsRagged() {
-		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
-	}
+	text := fmt.Sprintf("%s in %d elements%s", t.dims(), t.Len(), t.rowsText())
 	if t.dtype != Float32 {
 		text = t.dtype.String() + " " + text
 	}
@@ -131,13 +125,19 @@ func (t *Tensor) CheckOutput(arg string) *check.Failure {
 }
 
 // Layout returns the shape and strides, and how the rows lie.
-func (t *Tensor) Layout() string {
-	text := fmt.Sprintf("[B H L D] = %v with strides %v", t.grid.Shape, t.grid.Stride)
-	if t.IsPaged() {
-		text += fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
+func (t *Tensor) Layout() string { return t.dims() + t.rowsText() }
+
+func (t *Tensor) dims() string {
+	return fmt.Sprintf("[B H L D] = %v with strides %v", t.grid.Shape, t.grid.Stride)
+}
+
+// rowsText says how the rows of a paged or ragged tensor lie, "" for another one.
+func (t *Tensor) rowsText() string {
+	switch {
+	case t.IsPaged():
+		return fmt.Sprintf(", %d pages of %d", t.rows.count, t.rows.size)
+	case t.IsRagged():
+		return fmt.Sprintf(", ragged in %d rows", t.rows.size)
 	}
-	if t.IsRagged() {
-		text += fmt.Sprintf(", ragged in %d rows", t.rows.size)
-	}
-	return text
+	return ""
 }

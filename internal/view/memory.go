@@ -7,11 +7,11 @@ type Memory struct{ lo, hi uintptr }
 
 // MemoryOf returns the memory of the elements of s.
 func MemoryOf[E any](s []E) Memory {
-	return MemoryAt(unsafe.Pointer(unsafe.SliceData(s)), len(s)*int(unsafe.Sizeof(*new(E))))
+	return memoryAt(unsafe.Pointer(unsafe.SliceData(s)), len(s)*int(unsafe.Sizeof(*new(E))))
 }
 
-// MemoryAt returns the memory of n bytes at p.
-func MemoryAt(p unsafe.Pointer, n int) Memory { return Memory{uintptr(p), uintptr(p) + uintptr(n)} }
+// memoryAt returns the memory of n bytes at p.
+func memoryAt(p unsafe.Pointer, n int) Memory { return Memory{uintptr(p), uintptr(p) + uintptr(n)} }
 
 // Memory returns the range from the tensor's first element to its last, as far as
 // it lies in its slice.
@@ -24,7 +24,7 @@ func (t *Tensor) Memory() Memory {
 	if t.dtype == Float32 {
 		return MemoryOf(t.f32[:n])
 	}
-	return MemoryAt(t.other.data, n*t.dtype.Size())
+	return memoryAt(t.other.data, n*t.dtype.Size())
 }
 
 // Overlaps tells whether two ranges share an address.
@@ -34,4 +34,13 @@ func (m Memory) Overlaps(n Memory) bool { return max(m.lo, n.lo) < min(m.hi, n.h
 // scales.
 func (m Memory) OverlapsTensor(t *Tensor) bool {
 	return m.Overlaps(t.Memory()) || t.scales != nil && m.Overlaps(t.scales.Memory())
+}
+
+// IsPartOf tells whether every row of t lies within the row of u with the same indices.
+func (t *Tensor) IsPartOf(u *Tensor) bool {
+	if t.dtype != u.dtype || t.grid.Stride != u.grid.Stride || t.Len() == 0 || u.Len() == 0 {
+		return false
+	}
+	offset := int(t.Memory().lo-u.Memory().lo) / t.dtype.Size()
+	return offset >= 0 && offset+t.grid.Shape[3] <= u.grid.Shape[3]
 }

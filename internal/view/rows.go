@@ -14,9 +14,8 @@ type PageTable struct {
 	Lengths []int
 }
 
-// rows says where the rows of a tensor lie that is paged or ragged. In a paged one,
-// the first and the third stride of the grid are those of pages and of rows within
-// a page.
+// rows locates the rows of a paged or ragged tensor. In a paged one, the first and the
+// third stride of the grid are those of pages and of rows within a page.
 type rows struct {
 	table  *PageTable // nil if the tensor is not paged
 	starts *int       // the first start of a ragged tensor, nil if it is not ragged
@@ -36,7 +35,11 @@ func (t Tensor) Paged(table *PageTable) Tensor {
 		table = &noPages
 	}
 	s := &t.grid.Shape
-	t.rows = rows{table: table, count: ints.Clamp32(s[0]), size: ints.Clamp32(s[2])}
+	size := s[2]
+	if t.IsPaged() || t.IsRagged() {
+		size = -1 // reported by checkPages
+	}
+	t.rows = rows{table: table, count: ints.Clamp32(s[0]), size: ints.Clamp32(size)}
 	s[0], s[2] = len(table.Lengths), 0
 	for _, n := range table.Lengths {
 		s[2] = max(s[2], n)
@@ -125,7 +128,10 @@ func (t *Tensor) storage() Grid {
 
 // checkPages reports a paged tensor that does not fit its table.
 func (t *Tensor) checkPages(arg string) *check.Failure {
-	if t.rows.size < 1 {
+	switch {
+	case t.rows.size < 0:
+		return t.failure(arg, "the memory of all pages, neither paged nor ragged, to make it paged")
+	case t.rows.size == 0:
 		return t.failure(arg, "a page size of at least 1")
 	}
 	wrong := func(got, want string) *check.Failure {

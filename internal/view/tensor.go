@@ -15,10 +15,10 @@ import (
 type DType uint8
 
 const (
-	Float32 DType = iota
-	Float16
-	BFloat16
-	Int8
+	Float32  DType = iota // IEEE-754 binary32
+	Float16               // IEEE-754 binary16
+	BFloat16              // the upper half of a binary32
+	Int8                  // integers with scales
 )
 
 // String returns "float32", "float16", "bfloat16" or "int8".
@@ -136,12 +136,13 @@ func (t *Tensor) Rows(b, h, l, n int) []float32 {
 	return t.f32[at : at+(n-1)*t.grid.Stride[2]+t.grid.Shape[3]]
 }
 
-// RowScales returns the memory of the scales from row (b, h, l) on, and the distance
-// between rows.
-func (t *Tensor) RowScales(b, h, l int) (scales []float32, stride int) {
+// RowScales returns the memory of the scales of n ≥ 1 rows from row (b, h, l) on, and the
+// distance between rows.
+func (t *Tensor) RowScales(b, h, l, n int) (scales []float32, stride int) {
 	s := t.scales
 	page, row := t.Locate(b, l)
-	return s.f32[s.grid.At(page, h, row):], s.grid.Stride[2]
+	at := s.grid.At(page, h, row)
+	return s.f32[at : at+(n-1)*s.grid.Stride[2]+s.grid.Shape[3]], s.grid.Stride[2]
 }
 
 // Heads returns the view of [B, 1, L, n·D] as [B, n, L, D]. If n does not divide the

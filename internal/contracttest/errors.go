@@ -1,0 +1,19 @@
+package contracttest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// CheckArgument fails the test unless err is a *kernel.ArgumentError about arg whose text
+// contains want. what names the call in the message.
+func CheckArgument(t testing.TB, what string, err error, arg, want string) {
+	t.Helper()
+	var e *kernel.ArgumentError
+	if !errors.As(err, &e) || e.Arg != arg || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: got %v, want an ArgumentError about %s that says %q", what, err, arg, want)
+	}
+}

@@ -1,0 +1,289 @@
+package contracttest
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+)
+
+// BlockKeys is the number of keys in a block of the contract.
+const BlockKeys = 256
+
+// Constants of the contract.
+var (
+	CanonicalNaN = math.Float32frombits(0x7FC00000) // the NaN of every NaN row
+
+	log2E = math.Float32frombits(0x3FB8AA3B)
+	ln2   = math.Float32frombits(0x3F317218)
+)
+
+// A Model computes calls of kernel.Attention as the documentation of package kernel
+// defines them, row by row and key by key, with all options: no tiles, no lanes, no
+// spans, no blocks of work. From the rest of the module it uses the functions of single
+// numbers in package fallback.
+type Model struct {
+	q, k, v, bias kernel.Tensor // widened
+	keys          kernel.Tensor // k as it is
+	mask          Mask
+	o             *kernel.Options
+	group         int
+}
+
+// A ModelRow is all that a call says about one row.
+type ModelRow struct {
+	Out, Weights, Scores []float32
+	LSE                  float32
+	Blocks               []ModelBlock
+}
+
+// A ModelBlock is what one block of keys contributes to a row, as in kernel.Partials.
+type ModelBlock struct {
+	Max, Sum float32
+	Out      []float32
+}
+
+// NewModel returns the model of a call. The mask is given beside the options, whose
+// own Mask is not looked at.
+func NewModel(q, k, v kernel.Tensor, mask Mask, o *kernel.Options) *Model {
+	return &Model{
+		q: Widened(q), k: Widened(k), v: Widened(v), bias: Widened(o.Bias), keys: k,
+		mask: mask, o: o, group: max(1, q.Shape()[1]) / max(1, k.Shape()[1]),
+	}
+}
+
+// Group returns the number of query heads for each key head.
+func (m *Model) Group() int { return m.group }
+
+// Row computes row (b, h, i).
+func (m *Model) Row(b, h, i int) ModelRow {
+	keys := m.k.Shape()[2]
+	row := ModelRow{Scores: testutil.Filled(keys, NegInf), Weights: make([]float32, keys)}
+	s := make([]float32, keys)
+	for j := range s {
+		s[j] = NegInf
+		if !m.exists(b, j) {
+			continue
+		}
+		raw, capped := m.score(b, h, i, j)
+		final := m.added(b, h, i, j, capped)
+		if m.Sees(b, h, i, j) {
+			s[j] = final
+		}
+		switch m.o.ScoreStage {
+		case kernel.ScoresScaled:
+			row.Scores[j] = natural(raw)
+		case kernel.ScoresCapped:
+			row.Scores[j] = natural(capped)
+		default:
+			row.Scores[j] = natural(s[j])
+		}
+	}
+	start := perBatch(m.o.KeyStart, b)
+	for lo := 0; lo < keys; {
+		hi := min(keys, lo+BlockKeys-(start+lo)%BlockKeys)
+		row.Blocks = append(row.Blocks, m.block(b, h, i, lo, s[lo:hi]))
+		lo = hi
+	}
+	m.merge(&row, b, h, i, s)
+	return row
+}
+
+// natural converts a score from the unit of base-2 exponentials.
+func natural(s float32) float32 {
+	s = float32(s*ln2) + 0
+	if s != s {
+		return CanonicalNaN
+	}
+	return s
+}
+
+// log2Units converts a score to the unit of base-2 exponentials.
+func log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
+
+// score returns the product of a query and a key, and what Score and Softcap make of
+// it.
+func (m *Model) score(b, h, i, j int) (raw, capped float32) {
+	scale := m.o.Scale
+	if scale == 0 {
+		scale = float32(1 / math.Sqrt(float64(m.q.Shape()[3])))
+	}
+	scale = log2Units(scale)
+	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
+	acc := float32(0)
+	for d := range q {
+		acc = fallback.FMA(float32(q[d]*scale), k[d], acc)
+	}
+	raw, capped = acc, acc
+	if m.o.Score != nil {
+		capped = m.modified(b, h, i, j, acc)
+	}
+	if m.o.Softcap != 0 {
+		limit := float64(m.o.Softcap) * math.Log2E
+		capped = float32(limit) * fallback.Tanh(float32(capped*float32(1/limit)))
+	}
+	return raw, capped
+}
+
+// modified returns what Options.Score makes of a score.
+func (m *Model) modified(b, h, i, j int, s float32) float32 {
+	queryAt, keyAt := m.positions(b, i, j)
+	tile := kernel.ScoreTile{
+		Scores: []float32{s}, Stride: 1, Batch: b, Keys: 1, Key: j, KeyPosition: keyAt,
+		Rows: []kernel.ScoreRow{{Head: h, Query: i, Position: queryAt}},
+	}
+	m.o.Score(&tile)
+	return tile.Scores[0]
+}
+
+func (m *Model) positions(b, i, j int) (query, key int) {
+	return perBatch(m.o.QueryStart, b) + i, perBatch(m.o.KeyStart, b) + j
+}
+
+// added returns a score with ALiBi and the bias.
+func (m *Model) added(b, h, i, j int, s float32) float32 {
+	if m.o.ALiBi != nil {
+		query, key := m.positions(b, i, j)
+		s = fallback.FMA(log2Units(m.o.ALiBi[h]), -float32(max(query-key, key-query)), s)
+	}
+	if IsSet(m.bias) {
+		x := m.biasOf(b, h, i, j)
+		if x == NegInf {
+			return x
+		}
+		s = fallback.FMA(x, log2E, s)
+	}
+	return s
+}
+
+// biasOf returns the bias of a pair: -Inf for the keys after a bias that is shorter.
+func (m *Model) biasOf(b, h, i, j int) float32 {
+	shape := m.bias.Shape()
+	if j >= shape[3] {
+		return NegInf
+	}
+	return Floats(m.bias)[broadcast(shape, m.bias.Strides(), b, h, i)+j]
+}
+
+// exists tells whether key j may be read.
+func (m *Model) exists(b, j int) bool { return j < View(&m.keys).Length(b) && m.mask.exists(b, j) }
+
+// Sees applies every mask to one query and one key. (A bias may hide a key, too.)
+func (m *Model) Sees(b, h, i, j int) bool {
+	query, key := m.positions(b, i, j)
+	return m.mask.sees(pair{b: b, h: h, i: i, j: j, queryAt: query, keyAt: key, queries: m.q.Shape()[2], keys: m.k.Shape()[2]})
+}
+
+// block computes what one block contributes, whose first key is lo.
+func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
+	x := ModelBlock{Max: NegInf, Out: make([]float32, m.v.Shape()[3])}
+	for _, s := range s {
+		if s > x.Max {
+			x.Max = s
+		}
+	}
+	z := x.Max
+	if z == NegInf {
+		z = 0 // all hidden, or NaN
+	}
+	for j, s := range s {
+		if s == NegInf {
+			continue
+		}
+		p := fallback.Exp2(s - z)
+		x.Sum += p
+		p = m.dropped(p, b, h, i, lo+j)
+		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
+			x.Out[e] = fallback.FMA(p, v, x.Out[e])
+		}
+	}
+	return x
+}
+
+// dropped returns a weight after the dropout.
+func (m *Model) dropped(p float32, b, h, i, j int) float32 {
+	d := &m.o.Dropout
+	if d.Rate == 0 {
+		return p
+	}
+	sequence := uint32(b)
+	if d.Sequences != nil {
+		sequence = d.Sequences[b]
+	}
+	query, key := m.positions(b, i, j)
+	words := Philox([4]uint32{sequence, uint32(h), uint32(query), uint32(key / 4)}, [2]uint32{uint32(d.Seed), uint32(d.Seed >> 32)})
+	if float64(words[key%4]) < math.RoundToEven(float64(d.Rate)*0x1p32) {
+		return 0
+	}
+	return p * float32(1/(1-float64(d.Rate)))
+}
+
+// Philox is Philox4x32-10 as the paper has it.
+func Philox(c [4]uint32, k [2]uint32) [4]uint32 {
+	for range 10 {
+		p0, p1 := uint64(c[0])*0xD2511F53, uint64(c[2])*0xCD9E8D57
+		c = [4]uint32{uint32(p1>>32) ^ c[1] ^ k[0], uint32(p1), uint32(p0>>32) ^ c[3] ^ k[1], uint32(p0)}
+		k[0] += 0x9E3779B9
+		k[1] += 0xBB67AE85
+	}
+	return c
+}
+
+// merge merges the blocks and finishes the row.
+func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
+	top, l, o := NegInf, float32(0), make([]float32, m.v.Shape()[3])
+	blocks := row.Blocks
+	if m.o.Sinks != nil {
+		blocks = append(blocks[:len(blocks):len(blocks)], ModelBlock{Max: log2Units(m.o.Sinks[h]), Sum: 1, Out: make([]float32, len(o))})
+	}
+	for _, x := range blocks {
+		if x.Max == NegInf && x.Sum == 0 {
+			continue // no visible key
+		}
+		next := top
+		if x.Max > next {
+			next = x.Max
+		}
+		z := next
+		if z == NegInf {
+			z = 0
+		}
+		alpha, beta := fallback.Exp2(top-z), fallback.Exp2(x.Max-z)
+		l = fallback.FMA(x.Sum, beta, float32(l*alpha))
+		for e := range o {
+			o[e] = fallback.FMA(x.Out[e], beta, float32(o[e]*alpha))
+		}
+		top = next
+	}
+	row.Out = o
+	row.LSE = NegInf
+	if l == 0 {
+		clear(o)
+		return
+	}
+	row.LSE = float32((top+fallback.Log2(l))*ln2) + 0
+	nan := row.normalise(l)
+	for j := range s {
+		switch {
+		case l != l:
+			row.Weights[j] = CanonicalNaN
+		case s[j] != NegInf:
+			row.Weights[j] = float32(m.dropped(fallback.Exp2(s[j]-top), b, h, i, j)*(1/l)) + 0
+		}
+	}
+	if nan {
+		Fill(o, CanonicalNaN)
+		row.LSE = CanonicalNaN
+	}
+}
+
+// normalise divides the outputs by the sum and tells whether one is NaN.
+func (row *ModelRow) normalise(l float32) (nan bool) {
+	inv := 1 / l
+	for e := range row.Out {
+		row.Out[e] = float32(row.Out[e]*inv) + 0
+		nan = nan || row.Out[e] != row.Out[e]
+	}
+	return nan || l != l
+}

@@ -1,0 +1,57 @@
+package contracttest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+)
+
+// EachTier runs a test on every tier that this CPU can run.
+func EachTier(t *testing.T, test func(t *testing.T, tier string)) {
+	for _, tier := range kernel.Tiers() {
+		if tier.Runs {
+			t.Run("tier="+tier.Name, func(t *testing.T) { test(t, tier.Name) })
+		}
+	}
+}
+
+// ForceThreads makes calls of any size use all threads that they ask for, as far as
+// there are tasks for them, until the test ends. Otherwise small calls use one thread.
+func ForceThreads(t testing.TB) {
+	for x := range ukernel.Tiers {
+		before := ukernel.Tiers[x].ThreadFMAs
+		ukernel.Tiers[x].ThreadFMAs = 1
+		t.Cleanup(func() { ukernel.Tiers[x].ThreadFMAs = before })
+	}
+}
+
+// Repeats returns how often a test repeats what goes wrong rarely, if ever: n times, and
+// a few times if tests are to be quick.
+func Repeats(n int) int {
+	if testutil.Quick() {
+		return max(n/6, 2)
+	}
+	return n
+}
+
+// AddTier adds a tier to the list of all tiers, under its name, until the test ends.
+func AddTier(t testing.TB, tier ukernel.Tier) {
+	before := ukernel.Tiers
+	ukernel.Tiers = append(before[:len(before):len(before)], tier)
+	t.Cleanup(func() { ukernel.Tiers = before })
+}
+
+// Tier returns a copy of a tier that this CPU can run, with tiles of its own, to be
+// changed and renamed.
+func Tier(t testing.TB, name string) ukernel.Tier {
+	tier, bad := ukernel.Select(name, "contracttest.Tier")
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	changed := *tier
+	changed.Tiles = slices.Clone(tier.Tiles)
+	return changed
+}

@@ -1,0 +1,248 @@
+package contracttest
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+// Canary fills outputs, and the gaps in them, before a call.
+const Canary = testutil.Canary
+
+// NegInf is -Inf.
+var NegInf = float32(math.Inf(-1))
+
+// View returns t as what it is defined as, to look into it.
+func View(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
+
+// Floats returns the slice of a float32 tensor, gaps included.
+func Floats(t kernel.Tensor) []float32 { return View(&t).F32() }
+
+// IsSet distinguishes a tensor from the zero Tensor.
+func IsSet(t kernel.Tensor) bool { return View(&t).IsSet() }
+
+// Row returns row (b, h, l) of t: the memory of a float32 tensor, or a copy of its
+// numbers as float32.
+func Row(t *kernel.Tensor, b, h, l int) []float32 {
+	v := View(t)
+	if v.DType() == view.Float32 {
+		return v.Row(b, h, l)
+	}
+	at, row := v.Index(b, h, l), make([]float32, v.Dim(3))
+	for e := range row {
+		switch v.DType() {
+		case view.Float16:
+			row[e] = kernel.F16(v.U16()[at+e]).Float32()
+		case view.BFloat16:
+			row[e] = kernel.BF16(v.U16()[at+e]).Float32()
+		case view.Int8:
+			scales, _ := v.RowScales(b, h, l, 1)
+			row[e] = float32(v.I8()[at+e]) * scales[e*v.Scales().Dim(3)/len(row)]
+		}
+	}
+	return row
+}
+
+// EachRow calls f for every row of t that exists, as Row returns it.
+func EachRow(t *kernel.Tensor, f func(b, h, l int, row []float32)) {
+	v := View(t)
+	for b := range v.Dim(0) {
+		for h := range v.Dim(1) {
+			for l := range v.Length(b) {
+				f(b, h, l, Row(t, b, h, l))
+			}
+		}
+	}
+}
+
+// Widened returns t in float32, by the definition of its type: t itself if it is of
+// float32, else a copy with the same strides, or a contiguous one if t is paged or
+// ragged. What is no row of t is NaN.
+func Widened(t kernel.Tensor) kernel.Tensor {
+	if !IsSet(t) || t.DType() == kernel.Float32 {
+		return t
+	}
+	v, shape := View(&t), t.Shape()
+	wide := kernel.Strided(testutil.Filled(v.Len(), testutil.NaN), shape, t.Strides())
+	if v.IsPaged() || v.IsRagged() {
+		n := shape[0] * shape[1] * shape[2] * shape[3]
+		wide = kernel.BHLD(testutil.Filled(n, testutil.NaN), shape[0], shape[1], shape[2], shape[3])
+	}
+	EachRow(&t, func(b, h, l int, row []float32) { copy(Row(&wide, b, h, l), row) })
+	return wide
+}
+
+// As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps
+// included. Int8 is not the nearest number but one that keeps what is NaN or infinite.
+func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
+	floats := Floats(t)
+	switch dtype {
+	case kernel.Float16:
+		data := make([]kernel.F16, len(floats))
+		for i, x := range floats {
+			data[i] = numeric.ToF16(x)
+		}
+		return kernel.Strided(data, t.Shape(), t.Strides())
+	case kernel.BFloat16:
+		data := make([]kernel.BF16, len(floats))
+		for i, x := range floats {
+			data[i] = numeric.ToBF16(x)
+		}
+		return kernel.Strided(data, t.Shape(), t.Strides())
+	case kernel.Int8:
+		return asInt8(t)
+	}
+	return t
+}
+
+// asInt8 gives every row as many scales as divide it, with a gap behind them.
+func asInt8(t kernel.Tensor) kernel.Tensor {
+	shape := t.Shape()
+	b, h, l, d := shape[0], shape[1], shape[2], shape[3]
+	groups := 1
+	for _, n := range []int{2, 3, 4} {
+		if d%n == 0 {
+			groups = n
+		}
+	}
+	data := make([]int8, len(Floats(t)))
+	for i := range data {
+		data[i] = 0x55
+	}
+	rows := groups + 2
+	scales := kernel.Strided(testutil.Filled(b*h*l*rows, testutil.NaN), [4]int{b, h, l, groups}, [3]int{h * l * rows, l * rows, rows})
+	EachRow(&t, func(b, h, l int, row []float32) {
+		at, s := View(&t).At(b, h, l), Row(&scales, b, h, l)
+		Fill(s, 0x1.9p-6+0x1p-20*float32(at%1000))
+		for e, x := range row {
+			if scale := &s[e*groups/d]; x-x != 0 {
+				*scale = x
+			} else {
+				data[at+e] = int8(min(max(math.RoundToEven(float64(x)*40), -128), 127))
+			}
+		}
+	})
+	return kernel.Strided(data, shape, t.Strides()).Scaled(&scales)
+}
+
+// Fill sets every element of s to x.
+func Fill(s []float32, x float32) {
+	for i := range s {
+		s[i] = x
+	}
+}
+
+// Rows returns the view of rows lo up to hi of every head of a tensor that is neither
+// paged nor ragged.
+func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
+	v := View(&t)
+	shape, at := t.Shape(), v.At(0, 0, lo)
+	shape[2] = hi - lo
+	switch t.DType() {
+	case kernel.Int8:
+		scales := Rows(kernel.Tensor(*v.Scales()), lo, hi)
+		return kernel.Strided(v.I8()[at:], shape, t.Strides()).Scaled(&scales)
+	case kernel.Float16:
+		return kernel.Tensor(view.Other(view.Float16, v.U16()[at:], shape, t.Strides()))
+	case kernel.BFloat16:
+		return kernel.Tensor(view.Other(view.BFloat16, v.U16()[at:], shape, t.Strides()))
+	}
+	return kernel.Strided(v.F32()[at:], shape, t.Strides())
+}
+
+// Bits returns the bits of the element at an index of t's slice.
+func Bits(t *kernel.Tensor, at int) uint32 {
+	v := View(t)
+	switch v.DType() {
+	case view.Float32:
+		return math.Float32bits(v.F32()[at])
+	case view.Int8:
+		return uint32(uint8(v.I8()[at]))
+	}
+	return uint32(v.U16()[at])
+}
+
+// AllBits returns the bits of all elements of t's slice.
+func AllBits(t *kernel.Tensor) []uint32 {
+	all := make([]uint32, View(t).Len())
+	for i := range all {
+		all[i] = Bits(t, i)
+	}
+	return all
+}
+
+// Hash returns the SHA-256 of the bits of one tensor after the other, in the order [B,
+// H, L, D], as float32 and little endian.
+func Hash(tensors ...*kernel.Tensor) string {
+	h := sha256.New()
+	for _, t := range tensors {
+		EachRow(t, func(_, _, _ int, row []float32) {
+			for _, x := range row {
+				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)))
+			}
+		})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Same fails the test unless a and b have the same type and shape and hold the same
+// bits. NaNs must be the same, too.
+func Same(t testing.TB, what string, a, b *kernel.Tensor) {
+	t.Helper()
+	if a.Shape() != b.Shape() || a.DType() != b.DType() {
+		t.Fatalf("%s: %v %v and %v %v", what, a.DType(), a.Shape(), b.DType(), b.Shape())
+	}
+	v, w := View(a), View(b)
+	for bb := range v.Dim(0) {
+		if n, m := v.Length(bb), w.Length(bb); n > m {
+			t.Fatalf("%s: batch row %d has %d rows, want %d", what, bb, n, m)
+		}
+		for h := range v.Dim(1) {
+			for l := range v.Length(bb) {
+				for e := range v.Dim(3) {
+					if x, y := Bits(a, v.Index(bb, h, l)+e), Bits(b, w.Index(bb, h, l)+e); x != y {
+						t.Fatalf("%s: [%d %d %d %d] is %v (%#x), want %v (%#x)", what, bb, h, l, e, Row(a, bb, h, l)[e], x, Row(b, bb, h, l)[e], y)
+					}
+				}
+			}
+		}
+	}
+}
+
+// SameRow fails the test unless got begins with the bits of want. NaNs must be the
+// same, too.
+func SameRow(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	for e := range want {
+		if math.Float32bits(got[e]) != math.Float32bits(want[e]) {
+			t.Fatalf("%s: element %d is %v (%08x), want %v (%08x)", what, e, got[e], math.Float32bits(got[e]), want[e], math.Float32bits(want[e]))
+		}
+	}
+}
+
+// CheckGaps fails the test if an element of out's slice that belongs to no row is no
+// longer a canary.
+func CheckGaps(t testing.TB, out *kernel.Tensor) {
+	t.Helper()
+	v := View(out)
+	inRow := make([]bool, v.Len())
+	EachRow(out, func(b, h, l int, row []float32) {
+		at := v.Index(b, h, l)
+		for i := range row {
+			inRow[at+i] = true
+		}
+	})
+	untouched := As(kernel.BHLD([]float32{Canary}, 1, 1, 1, 1), out.DType())
+	for i := range inRow {
+		if !inRow[i] && Bits(out, i) != Bits(&untouched, 0) {
+			t.Fatalf("element %d, in a gap, was overwritten with %#x", i, Bits(out, i))
+		}
+	}
+}

@@ -1,0 +1,210 @@
+// # The numeric contract
+//
+// This is version 1 of the contract. The constant [Contract] is its number.
+//
+// The result of a row is a function of that row of q, of the keys and values that it
+// may see, of their positions and of the options, down to the last bit. This text
+// defines the function in full, so that anyone can implement it.
+//
+// # Contract: arithmetic
+//
+// All arithmetic is IEEE-754 binary32. It rounds to nearest, ties to even, and keeps
+// subnormal numbers. fma(x, y, z) = x·y+z rounds once. Every other operation rounds
+// for itself. An fma chain is a sequence of fma, each of which adds to the result of the
+// one before it.
+//
+// Constants are given as bits, in hexadecimal. Derived constants are computed in
+// binary64, with log2 e = 3ff71547652b82fe, and rounded to binary32 once.
+//
+// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is
+// exact. An element of int8 becomes float32(element)·scale, rounded. The last step of
+// all rounds out to its own type: to nearest, ties to even, and to infinity beyond the
+// largest number.
+//
+// # Contract: scores
+//
+// For a query q and every key k[j]:
+//
+//	c    = float32(float64(scale)·log2 e)
+//	q̂[d] = q[d]·c
+//	s[j] = fma chain over d = 0..D-1, ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
+//
+// scale is a float32. By default it is float32(1/sqrt(float64(D))).
+//
+// Scores are in the unit of base-2 exponentials. LOG2E = 3fb8aa3b converts natural
+// scores to this unit, and LN2 = 3f317218 converts them back.
+//
+// Then these steps follow, in this order, each only if the options ask for it. i is the
+// position of the query and j that of the key:
+//
+//	Score     s = what Options.Score makes of it
+//	Softcap   s = C·tanh(s·I)
+//	          C = float32(cap·log2 e), I = float32(1/(cap·log2 e))
+//	ALiBi     s = fma(A, -float32(|i-j|), s)
+//	          A = float32(slope of the head·log2 e)
+//	Bias      s = fma(bias, LOG2E, s); a bias of -Inf hides the key
+//	Mask      hides the key
+//
+// A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
+// whose final s is -Inf is hidden too.
+//
+// # Contract: blocks
+//
+// Queries and keys start at position 0, or where Options.QueryStart and Options.KeyStart
+// say. Keys are cut into blocks of 256 by their position: 0..255, 256..511, and so on.
+// For every block that has a visible key:
+//
+//	m    = max s[j]
+//	p[j] = exp2(s[j]-m), +0 for hidden keys
+//	l    = sum of p[j], j ascending, from +0
+//	o[e] = fma chain over j, ascending, from +0: acc = fma(p[j], v[j][e], acc)
+//
+// The blocks are merged from left to right. The first block is taken as it is. Every
+// further block, with its mb, lb and ob, is merged into m, l and o:
+//
+//	m' = max(m, mb); a = exp2(m-m'); b = exp2(mb-m')
+//	l  = fma(lb, b, l·a)
+//	o[e] = fma(ob[e], b, o[e]·a)
+//	m  = m'
+//
+// A sink is one last block with m = float32(sink·log2 e), l = 1 and o = 0.
+//
+// # Contract: results
+//
+//	inv    = 1/l
+//	out[e] = o[e]·inv + (+0)
+//	LSE    = (m + log2(l))·LN2 + (+0)
+//	w[j]   = p·inv + (+0), p = exp2(s[j]-m)
+//
+// Every step rounds: there is no fma here. w are the weights, if they are wanted; m, l
+// and inv are those of all blocks. Scores that are handed out are s·LN2 + (+0).
+//
+// The partials of a block are its m, l and o, each plus +0, and with every NaN
+// replaced by 7fc00000.
+//
+// # Contract: dropout
+//
+// After p was added to l, and before it is multiplied by a value, dropout replaces it: by
+// +0 if the weight is dropped, and by p·float32(1/(1-rate)) if it is not. It does the
+// same with p in w.
+//
+// A weight is dropped if a random word is below rate·2^32, rounded to an integer, ties to
+// even. That word is number j mod 4, counted from 0, of the four words of Philox4x32-10,
+// with the seed as the key (low word first) and with the counter (sequence, query head,
+// i, j/4). i and j are positions, as above, and j/4 is rounded down. The sequence is the
+// number of the batch row, or what Options.Dropout.Sequences says. All numbers of the
+// counter are taken modulo 2^32.
+//
+// # Contract: hidden keys, NaN and zeros
+//
+// Hidden keys and values never matter, even if they are NaN or Inf.
+//
+// A row that sees no key is zeros, by selection. Its weights are zeros too. Its LSE is
+// -Inf, or that of the sink alone.
+//
+// A NaN in a visible score or value, and any NaN that arises from visible ones (from a
+// score of +Inf, or as 0·Inf), makes the whole row of out NaN, and its LSE. The row of
+// weights is NaN if l is NaN. All of these are the NaN 7fc00000 (7e00 in binary16, 7fc0
+// in bfloat16). Scores that are NaN are handed out as 7fc00000.
+//
+// Where the value of a result is exactly zero, intermediate zeros may differ in sign
+// between implementations: a hidden key adds +0, which turns -0 into +0. The final
+// addition of +0 makes every zero of a result +0.
+//
+// # Contract: what an implementation may choose
+//
+// Queries or keys may sit in the lanes of a vector. Rows may be cut into tiles. Blocks
+// may be computed by different threads. The order of the operations on one row may not
+// change. An implementation has no other freedom.
+//
+// This order costs no speed. With queries in the lanes, every lane is a chain of its
+// own. A block needs no rescaling inside its softmax. Blocks are independent until they
+// are merged. The order also bounds the error: against float64, on unit-normal input
+// with D = 64, the largest error is about 1e-6 and the rms error 6e-8.
+//
+// # Contract: additive scores
+//
+// The scores of [Additive] are sums in 16 chains. q, k and the weights are continued
+// with zeros up to a multiple of 16. There is no q̂:
+//
+//	w[d]   = float32(float64(weights[d])·scale·log2 e), scale is 1 by default
+//	acc[r] = fma chain over d = r, r+16, r+32, ..., from +0:
+//	         acc = fma(w[d], tanh(q[d]+k[j][d]), acc)
+//
+//	acc[r] = acc[r] + acc[r+8] for r = 0..7
+//	acc[r] = acc[r] + acc[r+4] for r = 0..3
+//	acc[r] = acc[r] + acc[r+2] for r = 0..1
+//	s[j]   = acc[0] + acc[1]
+//
+// Everything after the scores is as above.
+//
+// # Contract: linear layers and rotary positions
+//
+// The operations around attention in a model make the same promise.
+//
+// linear.Linear computes out = x·Wᵀ + b. Every output is one chain, which depends on one
+// row of x and one row of W alone. Elements of W that are narrower are widened to
+// binary32:
+//
+//	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
+//	out[m][n] = acc + b[n], or acc if there is no bias
+//
+// An output that is NaN is 7fc00000.
+//
+// rope.Rope rotates pairs of numbers by the angle position·frequency:
+//
+//	y0 = x0·cos - x1·sin
+//	y1 = x1·cos + x0·sin
+//
+// Every product is rounded before the sum. The cosine and the sine are those of the
+// exact angle, rounded. The documentation of rope.Rope has the steps.
+//
+// # Contract: exp2, tanh and log2
+//
+// numeric.Exp2, numeric.Tanh and numeric.Log2 are these functions. A NaN stays a NaN in
+// all of them. Horner's rule takes one fma per step: for c0 + r·(c1 + r·(c2 + ... +
+// r·c6)) it starts with acc = c6 and goes on with acc = fma(acc, r, c5), down to c0.
+//
+// exp2(x) is exactly 0 below -126 and +Inf from 128 on. In between it is
+//
+//	2^n · (c0 + r·(c1 + r·(c2 + ... + r·c6)))
+//
+//	n = x rounded to an integer, ties to even
+//	r = x-n, which is exact
+//	c0..c6 = 3f800000 3f317218 3e75fdee 3d6357be 3c1d96f0 3aaf8418 3920b5ae
+//
+// with the polynomial by Horner's rule. The product with 2^n is exact. Attention needs
+// exp2 for x ≤ 0 alone. Over all floats its error is at most 0.80 ulp.
+//
+// tanh(x) has the sign of x and the magnitude t + q, where
+//
+//	a = the smaller of |x| and 41103000
+//	k = a·3f550000, not rounded, then rounded to an integer, ties to even: 0..7
+//	r = a-c[k], which is exact
+//	u = r·r
+//	h = b0 + u·(b1 + u·(b2 + u·b3)), by Horner's rule
+//	q = (v[k]·r) / fma(t[k], r, h)
+//	t = t[k]
+//
+//	b0..b3  = 3f800000 3eaaaa79 bcb5d1e4 3b01b40b
+//	c[0..7] = 00000000 3f9960b9 401973b4 40669340 4099a70b 40c05395 40e7034e 410aa123
+//	t[0..7] = 00000000 3f5547a4 3f7bcd32 3f7f9ec0 3f7ff727 3f7fff36 3f7fffee 3f7fffff
+//	v[0..7] = 3f800000 3e9c9f6a 3d053fb8 3b425b0e 398d8d8e 37c9ffb0 360ffffb 34000000
+//
+// This is the addition theorem for tanh(c+r), with t = tanh c, v = 1-t² and h = r/tanh r.
+// Over all floats its error is at most 1.85 ulp. ±0 and tiny numbers stay as they are,
+// and from ±9.0110 on the result is ±1.
+//
+// log2(x) of a positive number x = m·2^e is
+//
+//	fma(f, d0 + f·(d1 + f·(d2 + ... + f·d9)), e)
+//
+//	f = m-1, which is exact
+//	d0..d4 = 3fb8aa3b bf38aa3c 3ef637fa beb8a994 3e93d2e3
+//	d5..d9 = be767a03 3e4e8a17 be3377f7 3e501dd4 be405761
+//
+// with the polynomial by Horner's rule. e is the integer for which the bits of m are from
+// 3f2aaaab to 3faaaaaa, so that m is in [2/3, 4/3). This holds for subnormal x too. log2
+// is -Inf for ±0, +Inf for +Inf and NaN below 0. Over all floats its error is at most
+// 1.66 ulp.
+package kernel

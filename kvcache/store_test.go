@@ -1,0 +1,88 @@
+package kvcache_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+)
+
+// TestStoreOfDroppedTokens: tokens that were dropped before they were stored are not
+// stored, and no page of another sequence is written to.
+func TestStoreOfDroppedTokens(t *testing.T) {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 3, Pages: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
+	first, second := cache.NewSequence(), cache.NewSequence()
+	batch, err := cache.NewBatch(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(batch.Extend(5), first.Drop(3)); err != nil {
+		t.Fatal(err)
+	}
+	other, err := cache.NewBatch(second) // takes the page that was dropped
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Append(rows(1000, 1001, 1002), rows(1000, 1001, 1002)); err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Store(0, rows(0, 1, 2, 3, 4), rows(0, 1, 2, 3, 4)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		batch *kvcache.Batch
+		want  []float32
+	}{{batch, []float32{3, 4}}, {other, []float32{1000, 1001, 1002}}} {
+		k, v := x.batch.View(0)
+		n := len(x.want)
+		// Equal scores for all keys: the result is the mean of the values.
+		out := make([]float32, 1)
+		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), rows(0), k, v, kernel.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		mean := float32(0)
+		for _, w := range x.want {
+			mean += w / float32(n)
+		}
+		if !slices.Equal(out, []float32{mean}) {
+			t.Errorf("the mean of the values is %v, want %v", out[0], mean)
+		}
+	}
+}
+
+// TestStoreIntoSharedRows: if the values of a layer are a part of its keys, storing values
+// would overwrite keys; it is an error.
+func TestStoreIntoSharedRows(t *testing.T) {
+	memory := make([]float32, 4*8)
+	keys := kernel.BHLD(memory, 1, 1, 4, 8)
+	values := kernel.Strided(memory, [4]int{1, 1, 4, 4}, keys.Strides())
+	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := cache.NewBatch(cache.NewSequence())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := slices.Repeat([]float32{1}, 8)
+	k, v := kernel.BHLD(ones, 1, 1, 1, 8), kernel.BHLD([]float32{9, 9, 9, 9}, 1, 1, 1, 4)
+	if err := batch.Extend(1); err != nil {
+		t.Fatal(err)
+	}
+	var wrong *kernel.ArgumentError
+	if err := batch.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg != "v" {
+		t.Errorf("Store with v returned %v", err)
+	}
+	if slices.Contains(memory, 9) {
+		t.Error("keys were overwritten")
+	}
+	if err := batch.Store(0, k, kernel.Tensor{}); err != nil {
+		t.Error(err)
+	}
+}

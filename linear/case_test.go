@@ -1,0 +1,198 @@
+package linear_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// A testCase is a call of Apply with its data.
+type testCase struct {
+	m, n, k int
+	dtype   kernel.DType // of the weights
+	bias    bool
+	layout  layout
+	kind    testutil.Kind
+	seed    int
+}
+
+// A layout says how the matrices of a case lie in memory.
+type layout int
+
+const (
+	dense      layout = iota
+	gappedRows        // gaps of canaries between rows
+	transposed        // x and w by columns, out by rows with gaps
+	scattered         // x and w with gaps between all elements, out by rows with gaps
+	layouts
+)
+
+func (l layout) String() string {
+	return [...]string{"dense", "gaps", "transposed", "scattered"}[l]
+}
+
+func (c testCase) String() string {
+	return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.dtype, c.bias, c.layout, c.kind, c.seed)
+}
+
+// A matrix is an argument whose elements the test knows.
+type matrix struct {
+	linear.Matrix
+	rows, cols           int
+	rowStride, colStride int
+	numbers              []float32 // what the elements in memory stand for
+}
+
+func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
+
+// newMatrix returns a matrix over numbers.
+func newMatrix(numbers []float32, rows, cols, rowStride, colStride int) matrix {
+	view := linear.StridedMatrix(numbers, rows, cols, rowStride, colStride)
+	return matrix{view, rows, cols, rowStride, colStride, numbers}
+}
+
+// from returns the n rows of a float32 matrix from row lo on.
+func (m *matrix) from(lo, n int) matrix {
+	return newMatrix(m.numbers[min(lo*m.rowStride, len(m.numbers)):], n, m.cols, m.rowStride, m.colStride)
+}
+
+// extent returns the number of elements from the first to the last.
+func extent(rows, cols, rowStride, colStride int) int {
+	if rows == 0 || cols == 0 {
+		return 0
+	}
+	return (rows-1)*rowStride + (cols-1)*colStride + 1
+}
+
+// input makes an input. What lies between its elements is NaN.
+func (c testCase) input(r *testutil.Rand, rows, cols int) matrix {
+	rs, cs := cols, 1
+	switch c.layout {
+	case gappedRows:
+		rs = cols + 3
+	case transposed:
+		rs, cs = 1, rows+2
+	case scattered:
+		rs, cs = 2*cols+1, 2
+	}
+	m := newMatrix(testutil.Filled(extent(rows, cols, rs, cs), testutil.NaN), rows, cols, rs, cs)
+	for i := range rows {
+		for j := range cols {
+			m.numbers[i*rs+j*cs] = c.kind.Next(r)
+		}
+	}
+	return m
+}
+
+// weights makes w, rounded to the case's type.
+func (c testCase) weights(r *testutil.Rand) matrix {
+	w := c.input(r, c.n, c.k)
+	switch c.dtype {
+	case kernel.Float16:
+		round(&w, numeric.ToF16)
+	case kernel.BFloat16:
+		round(&w, numeric.ToBF16)
+	}
+	return w
+}
+
+// round converts a matrix to 16 bits.
+func round[E interface {
+	kernel.F16 | kernel.BF16
+	Float32() float32
+}](m *matrix, to func(float32) E) {
+	data := make([]E, len(m.numbers))
+	for i, x := range m.numbers {
+		data[i] = to(x)
+		m.numbers[i] = data[i].Float32()
+	}
+	m.Matrix = linear.StridedMatrix(data, m.rows, m.cols, m.rowStride, m.colStride)
+}
+
+// inputs makes the case's x, w and bias.
+func (c testCase) inputs() (x, w matrix, bias []float32) {
+	r := testutil.Rand(c.seed)
+	x, w = c.input(&r, c.m, c.k), c.weights(&r)
+	if c.bias {
+		bias = make([]float32, c.n)
+		c.kind.Fill(&r, bias, 1, c.n, c.n)
+	}
+	return x, w, bias
+}
+
+// output makes an output full of canaries.
+func (c testCase) output() matrix {
+	stride := c.n
+	if c.layout != dense {
+		stride += 5
+	}
+	return newMatrix(testutil.Filled(extent(c.m, c.n, stride, 1), testutil.Canary), c.m, c.n, stride, 1)
+}
+
+// contract computes the output as the documentation of Apply defines it.
+func (c testCase) contract(x, w *matrix, bias []float32) matrix {
+	out := c.output()
+	for m := range c.m {
+		for n := range c.n {
+			acc := float32(0)
+			for k := range c.k {
+				acc = numeric.FMA(x.at(m, k), w.at(n, k), acc)
+			}
+			if bias != nil {
+				acc += bias[n]
+			}
+			if acc != acc {
+				acc = math.Float32frombits(0x7fc00000)
+			}
+			out.numbers[m*out.rowStride+n] = acc
+		}
+	}
+	return out
+}
+
+// check compares every tier with the contract, the gaps included, with so many threads.
+func (c testCase) check(t *testing.T, threads ...int) {
+	t.Helper()
+	x, w, bias := c.inputs()
+	want := c.contract(&x, &w, bias)
+	l := mustNew(t, w.Matrix, bias)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for _, n := range threads {
+			out := c.output()
+			if err := l.Apply(out.Matrix, x.Matrix, options(tier, n)); err != nil {
+				t.Fatal(err)
+			}
+			contracttest.SameRow(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
+		}
+	})
+}
+
+func options(tier string, threads int) linear.Options {
+	return linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+}
+
+func mustNew(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {
+	t.Helper()
+	l, err := linear.New(w, bias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// tune changes the tuning of all tiers until the test ends.
+func tune(t testing.TB, change func(x *ukernel.Tuning)) {
+	for i := range ukernel.Tiers {
+		x := &ukernel.Tiers[i].Tuning
+		before := *x
+		change(x)
+		t.Cleanup(func() { *x = before })
+	}
+}

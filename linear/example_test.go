@@ -1,0 +1,114 @@
+package linear_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
+
+// A layer of three inputs and two outputs. Its weights are packed once, and applied to
+// two rows.
+func ExampleLinear() {
+	weights := []float32{
+		1, 2, 3,
+		4, 5, 6,
+	}
+	layer, err := linear.New(linear.DenseMatrix(weights, 2, 3), []float32{100, 200})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := []float32{
+		1, 0, 0,
+		0, 1, 1,
+	}
+	out := make([]float32, 2*2)
+	err = layer.Apply(linear.DenseMatrix(out, 2, 2), linear.DenseMatrix(x, 2, 3), linear.Options{})
+	fmt.Println(out, err)
+
+	// Output: [101 204 105 211] <nil>
+}
+
+// The tokens of a model are [B, L, K]. The layer writes N = heads·D numbers for each
+// token, which attention reads as heads [B, heads, L, D], without a copy.
+func ExampleLinear_Project() {
+	const batch, tokens, inputs, heads, d = 1, 2, 1, 2, 2
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, heads*d, inputs), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := kernel.BLHD([]float32{1, 10}, batch, tokens, 1, inputs)
+	q := make([]float32, batch*tokens*heads*d)
+	err = layer.Project(kernel.BLHD(q, batch, tokens, 1, heads*d), x, linear.Options{})
+	fmt.Println(q, err)
+	fmt.Println(kernel.BLHD(q, batch, tokens, heads, d)) // for attention
+
+	// Output:
+	// [1 2 3 4 10 20 30 40] <nil>
+	// float32 [B H L D] = [1 2 2 2] with strides [8 2 4]
+}
+
+// Weights that lie as [inputs, outputs], as in Keras, are passed as their transpose.
+func ExampleMatrix_T() {
+	weights := linear.DenseMatrix([]float32{
+		1, 4,
+		2, 5,
+		3, 6,
+	}, 3, 2)
+	fmt.Println(weights)
+	fmt.Println(weights.T())
+
+	layer, err := linear.New(weights.T(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 2)
+	err = layer.Apply(linear.DenseMatrix(out, 1, 2), linear.DenseMatrix([]float32{1, 0, 0}, 1, 3), linear.Options{})
+	fmt.Println(out, err)
+
+	// Output:
+	// float32 [3 2] with strides [2 1]
+	// float32 [2 3] with strides [1 2]
+	// [1 4] <nil>
+}
+
+// A part of a larger matrix is a view with its row stride: here the left half.
+func ExampleStridedMatrix() {
+	x := []float32{
+		1, 2, -1, -1,
+		3, 4, -1, -1,
+	}
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 1}, 1, 2), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 2)
+	err = layer.Apply(linear.DenseMatrix(out, 2, 1), linear.StridedMatrix(x, 2, 2, 4, 1), linear.Options{})
+	fmt.Println(out, err)
+
+	// Output: [3 7] <nil>
+}
+
+// An argument that does not fit is an error that names it.
+func ExampleLinear_Apply_error() {
+	layer, err := linear.New(linear.DenseMatrix(make([]float32, 6), 2, 3), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = layer.Apply(linear.DenseMatrix(make([]float32, 2), 1, 2), linear.DenseMatrix(make([]float32, 4), 1, 4), linear.Options{})
+	var arg *kernel.ArgumentError
+	if errors.As(err, &arg) {
+		fmt.Println(arg.Arg)
+		fmt.Println(arg.Want)
+	}
+
+	// Output:
+	// x
+	// 3 columns, the inputs of the layer
+}

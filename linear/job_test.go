@@ -1,0 +1,116 @@
+package linear
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Parts are as even as possible and leave nothing out.
+func TestShare(t *testing.T) {
+	for n := range 40 {
+		for parts := 1; parts < 12; parts++ {
+			at := 0
+			for i := range parts {
+				p := share(n, parts, i)
+				if p.lo != at || p.len() != n/parts && p.len() != ints.CeilDiv(n, parts) {
+					t.Fatalf("part %d of %d of %d things is %v, after %d", i, parts, n, p, at)
+				}
+				at = p.hi
+			}
+			if at != n {
+				t.Fatalf("%d parts of %d things end at %d", parts, n, at)
+			}
+		}
+	}
+}
+
+// No task is larger than the caches bear, no task is empty, and there are enough for the
+// threads.
+func TestPlan(t *testing.T) {
+	eager := ukernel.Tiers[0]
+	eager.ThreadFMAs = 1
+	for _, m := range []int{1, 5, 47, 48, 49, 96, 320, 321, 1000, 5000} {
+		for _, n := range []int{1, 48, 49, 500, 5000} {
+			for _, limit := range []int{1, 2, 3, 16} {
+				j := job{linear: &Linear{n: n, k: 64}, out: Matrix{rows: m, cols: n}}
+				j.plan(&eager, limit)
+				panels := j.linear.panels()
+				rowsOf, panelsOf := ints.CeilDiv(m, j.rowBlocks), ints.CeilDiv(panels, j.panelGroups)
+				if rowsOf > maxRows || panelsOf > maxPanels || j.rowBlocks > m || j.panelGroups > panels {
+					t.Errorf("[%d %d] limit=%d: %d blocks of rows, %d groups of panels", m, n, limit, j.rowBlocks, j.panelGroups)
+				}
+				most := panels * ints.CeilDiv(m, minRows) // tasks
+				if tasks := j.rowBlocks * j.panelGroups; j.threads != min(limit, tasks) || limit > 1 && tasks < min(limit, most) {
+					t.Errorf("[%d %d] limit=%d: %d threads for %d tasks", m, n, limit, j.threads, tasks)
+				}
+			}
+		}
+	}
+}
+
+// A product of little work runs on one thread, even if workers spin.
+func TestSmallWorkRunsOnOneThread(t *testing.T) {
+	for i := range ukernel.Tiers {
+		j := job{linear: &Linear{n: 16, k: 16}, out: Matrix{rows: 1, cols: 16}}
+		if j.plan(&ukernel.Tiers[i], 8); j.threads != 1 {
+			t.Errorf("%s: %d threads", ukernel.Tiers[i].Name, j.threads)
+		}
+	}
+}
+
+// Every thread computes a part: none starts a second task before all have one. The bits
+// are those of one thread.
+func TestThreadsShareTheWork(t *testing.T) {
+	const m, n, k, threads = 100, 100, 150, 3
+	tier, unavailable := ukernel.Default()
+	if unavailable != nil {
+		t.Fatal(unavailable)
+	}
+	eager := *tier
+	eager.ThreadFMAs = 1
+	w, x := testutil.Floats(n*k), testutil.Floats(m*k)
+	for _, dtype := range []view.DType{view.Float32, view.Float16, view.BFloat16} {
+		weights := DenseMatrix(w, n, k)
+		if dtype != view.Float32 {
+			weights.f32, weights.dtype, weights.u16 = nil, dtype, make([]uint16, n*k)
+			for i := range weights.u16 { // finite in both formats
+				weights.u16[i] = uint16(math.Float32bits(w[i])>>16) &^ 0x4000
+			}
+		}
+		l, err := New(weights, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := make([]float32, m*n), make([]float32, m*n)
+		var opts Options
+		opts.Threads = 1
+		if err := l.Apply(DenseMatrix(want, m, n), DenseMatrix(x, m, k), opts); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			clear(got)
+			var first atomic.Int32
+			all := testutil.NewBarrier(threads)
+			j := new(job)
+			j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) {
+				if first.Add(1) <= threads {
+					all.Wait() // so whoever has a task does not take another one
+				}
+				s.task(j, i)
+			})
+			j.linear, j.out, j.x = l, DenseMatrix(got, m, n), DenseMatrix(x, m, k)
+			opts.Threads = threads
+			j.run(&eager, &opts)
+			if j.threads != threads {
+				t.Fatalf("%d threads, want %d", j.threads, threads)
+			}
+			testutil.CheckBits(t, dtype.String(), got, want)
+		}
+	}
+}
