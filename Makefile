@@ -1,4 +1,4 @@
-# make test needs Go and make alone; what the others need is said beside them.
+# make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
 .PHONY: help test bench mca generate drift lint vet fmt race v3 standalone fuzz cross build-all
@@ -15,18 +15,17 @@ ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' Makefile
 
-# The tests of the micro-kernels and of the kernel run by themselves, in their own
-# folders: only then does go test print the list of the tiers that ran although all is
-# well.
-test: ## all tests of all modules (needs Go and make alone)
-	go test $(TESTFLAGS) $$(go list work | grep -v -e '/attn/kernel$$' -e '/attn/internal/ukernel$$')
+# The tests of internal/ukernel and of kernel print which tiers they test. go test shows
+# the output of passing tests only if it runs in the package's own folder.
+test: ## all tests of all modules (needs only Go and make)
 	go test -C internal/ukernel $(TESTFLAGS)
 	go test -C kernel $(TESTFLAGS)
+	go test $(TESTFLAGS) $$(go list work | grep -v -e '/attn/internal/ukernel$$' -e '/attn/kernel$$')
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
 	go run ./bench $(ARGS)
 
-mca: ## what llvm-mca predicts of the hottest loops, on seven CPUs (needs llvm)
+mca: ## the speed of the hottest loops on seven CPUs, as llvm-mca predicts it (needs llvm)
 	tools/mca.sh
 
 generate: ## write asm/ and the tables of its kernels in internal/ukernel anew with gen/
@@ -54,26 +53,26 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	go vet -tags purego work
 
-race: ## the short tests under the race detector (needs a C compiler), without those of single micro-kernels
-	CGO_ENABLED=1 go test -C kernel -race -short $(TESTFLAGS)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./layer ./internal/parallel ./internal/engine ./linear ./rope ./numeric ./kvcache
+# Packages without goroutines are left out.
+race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./rope ./numeric ./layer
 
-standalone: ## the root module's tests as a program that embeds it sees it, without go.work
+standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...
 
-# There the compiler may fuse x*y+z, as it does on arm64 and others: the tests
-# of the generic tier show where it does so against the contract.
+# With GOAMD64=v3 the compiler may fuse x*y+z, as it does on arm64 and others. The tests of
+# the generic tier fail if it does so where the numeric contract forbids it.
 V3_FEATURES = avx avx2 bmi1 bmi2 f16c fma abm movbe xsave
 
-v3: ## generic built with GOAMD64=v3, where the CPU can run that
+v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 	@missing=; arch=$$(go env GOHOSTARCH); \
-	if test "$$arch" != amd64; then missing=" (this is $$arch)"; \
+	if test "$$arch" != amd64; then missing=" x86-64 (this is $$arch)"; \
 	elif test -r /proc/cpuinfo; then \
 		for f in $(V3_FEATURES); do \
 			grep -m1 '^flags' /proc/cpuinfo | grep -qw "$$f" || missing="$$missing $$f"; \
 		done; \
 	fi; \
-	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, as the CPU lacks$$missing"; exit 0; fi; \
+	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, because the CPU lacks$$missing"; exit 0; fi; \
 	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
 
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
@@ -81,20 +80,19 @@ fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
 	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 
-# An AVX2 kernel that uses anything of AVX-512 dies on the emulated Haswell, and
-# nowhere else; big-endian and 32-bit machines are there too.
+# Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512.
+# There are also big-endian and 32-bit machines.
 cross: ## the short tests on 15 emulated CPUs of 13 architectures (needs Linux; installs qemu-user by apt)
 	go run ./tools/cross $(ARGS)
 
 PLATFORMS = windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 android/arm64 ios/arm64
-LIBRARY   = ./kernel ./layer ./fallback ./asm
 
-# Go wants cgo to be on for iOS, although nothing here uses it.
-build-all: ## go build and go vet of the library where no test can run here
+# For iOS, Go requires that cgo is enabled. Nothing here uses it.
+build-all: ## go build and go vet of the library for systems on which no test can run here
 	@failed=; for p in $(PLATFORMS); do \
 		echo "$$p"; \
 		export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
 		test $$GOOS != ios || CGO_ENABLED=1; \
-		go build $(LIBRARY) && go vet $(LIBRARY) || failed="$$failed $$p"; \
+		go build ./... && go vet ./... || failed="$$failed $$p"; \
 	done; \
 	test -z "$$failed" || { echo "build-all:$$failed" >&2; exit 1; }

@@ -14,8 +14,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// check makes n elements of memory that has been used before: there are as many, they are
-// zeros and can be written to, and their neighbours stay what they are.
+// check calls Make when the heap has memory that was used before. The slice has n zeros, keeps
+// what is written to it, and does not overlap other memory.
 func check[E int8 | uint16 | float32](t *testing.T, n int) {
 	used, neighbour := make([]E, n+hugePage), make([]E, 1000)
 	for _, x := range [][]E{used, neighbour} {
@@ -31,22 +31,22 @@ func check[E int8 | uint16 | float32](t *testing.T, n int) {
 	}
 	for i := range x {
 		if x[i] != 0 {
-			t.Fatalf("[%d] of %d is %v", i, n, x[i])
+			t.Fatalf("element %d of %d is %v, want 0", i, n, x[i])
 		}
 		x[i] = 2
 	}
 	runtime.GC()
 	for i := range x {
 		if x[i] != 2 {
-			t.Fatalf("[%d] of %d has become %v", i, n, x[i])
+			t.Fatalf("element %d of %d has changed to %v", i, n, x[i])
 		}
 	}
 	for i := range neighbour {
 		if neighbour[i] != 1 {
-			t.Fatalf("a neighbour of %d has become %v", n, neighbour[i])
+			t.Fatalf("with %d elements, other memory has changed to %v", n, neighbour[i])
 		}
 	}
 	if n*int(unsafe.Sizeof(*new(E))) >= least && uintptr(unsafe.Pointer(&x[0]))%hugePage != 0 {
-		t.Errorf("%d elements start at %p, where no huge page does", n, &x[0])
+		t.Errorf("%d elements start at %p, not at the start of a huge page", n, &x[0])
 	}
 }

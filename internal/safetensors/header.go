@@ -8,15 +8,15 @@ import (
 	"math"
 )
 
-// entry is a tensor as the header describes it.
+// An entry is the description of a tensor in the header.
 type entry struct {
 	DType   *string `json:"dtype"`
 	Shape   []int64 `json:"shape"`
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// parseHeader reads the tensors and the metadata; offsets still count from the start
-// of the data.
+// parseHeader reads the descriptions of the tensors and the metadata. The offsets still count
+// from the start of the data.
 func (f *File) parseHeader(header []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(header))
 	if t, err := dec.Token(); err != nil {
@@ -39,7 +39,7 @@ func (f *File) parseHeader(header []byte) error {
 	return nil
 }
 
-// parseEntry reads one name and its value.
+// parseEntry reads one key of the header and its value.
 func (f *File) parseEntry(dec *json.Decoder) error {
 	key, err := dec.Token()
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *File) parseEntry(dec *json.Decoder) error {
 	return nil
 }
 
-// info checks that an entry agrees with itself.
+// info returns the description of the tensor, if shape, dtype and offsets agree.
 func (e *entry) info() (Info, error) {
 	if e.DType == nil || e.Shape == nil || len(e.Offsets) != 2 {
 		return Info{}, errors.New("want dtype, shape and two data_offsets")

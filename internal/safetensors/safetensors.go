@@ -1,10 +1,10 @@
-// Package safetensors reads tensors from safetensors files. It trusts nothing
-// that a file says: a damaged or lying file gets an error that names what is
-// wrong with it.
+// Package safetensors reads tensors from safetensors files. It checks everything that a
+// file says about itself. For a damaged or malicious file it returns an error that says what
+// is wrong.
 //
-// A file is the header's length (uint64, little-endian), the header (a JSON
-// object: name → dtype, shape, data_offsets) and the data, which the tensors
-// fill without holes or overlaps.
+// A file consists of the length of the header (uint64, little-endian), the header, and the
+// data. The header is a JSON object that maps the name of each tensor to its dtype, shape
+// and data_offsets. The tensors fill the data without gaps or overlaps.
 package safetensors
 
 import (
@@ -19,10 +19,10 @@ import (
 	"slices"
 )
 
-// maxHeader is the format's own limit on the length of the header.
+// maxHeader is the largest header in bytes that the format allows.
 const maxHeader = 100_000_000
 
-// itemBytes is the size of an element of each dtype.
+// itemBytes maps each dtype to the size of an element in bytes.
 var itemBytes = map[string]int64{
 	"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1,
 	"U16": 2, "I16": 2, "F16": 2, "BF16": 2,
@@ -30,15 +30,15 @@ var itemBytes = map[string]int64{
 	"U64": 8, "I64": 8, "F64": 8,
 }
 
-// Info describes one tensor of a file.
+// An Info describes a tensor of a file.
 type Info struct {
 	DType string
 	Shape []int
 
-	begin, end int64 // in the file
+	begin, end int64 // of the data, as offsets in the file
 }
 
-// File is an open safetensors file.
+// A File is an open safetensors file.
 type File struct {
 	r        io.ReaderAt
 	closer   io.Closer
@@ -86,7 +86,7 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 	if err := f.parseHeader(header); err != nil {
 		return nil, err
 	}
-	if err := place(f.tensors, data, size); err != nil {
+	if err := fileOffsets(f.tensors, data, size); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -115,9 +115,9 @@ func readHeader(r io.ReaderAt, size int64) (header []byte, data int64, err error
 	return header, 8 + int64(n), nil
 }
 
-// place turns offsets into positions in the file and checks that the tensors
-// fill the data exactly.
-func place(tensors map[string]Info, data, size int64) error {
+// fileOffsets turns the offsets in the data into offsets in the file. It checks that the
+// tensors fill the data exactly.
+func fileOffsets(tensors map[string]Info, data, size int64) error {
 	names := make([]string, 0, len(tensors))
 	for name := range tensors {
 		names = append(names, name)
@@ -133,7 +133,7 @@ func place(tensors map[string]Info, data, size int64) error {
 			return fmt.Errorf("tensor %q: data ends at byte %d of %d", name, t.end, size-data)
 		}
 		if t.begin != at {
-			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without holes or overlaps", name, t.begin, at)
+			return fmt.Errorf("tensor %q: data begins at byte %d, want %d: tensors must follow each other without gaps or overlaps", name, t.begin, at)
 		}
 		at = t.end
 		t.begin, t.end = data+t.begin, data+t.end
@@ -163,13 +163,13 @@ func (f *File) Names() []string {
 	return names
 }
 
-// Info describes a tensor.
+// Info returns the description of a tensor, and whether the file has it.
 func (f *File) Info(name string) (Info, bool) {
 	t, ok := f.tensors[name]
 	return t, ok
 }
 
-// Metadata returns a text that the file has about itself, "" if there is none.
+// Metadata returns the value of a key in the file's metadata, "" if it does not have the key.
 func (f *File) Metadata(key string) string { return f.metadata[key] }
 
 // Float32 reads a tensor of dtype F32.
@@ -185,7 +185,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return x, nil
 }
 
-// Uint16 reads a tensor of dtype F16 or BF16, as bits, or U16.
+// Uint16 reads a tensor of dtype F16, BF16 or U16. It returns the bits of F16 and BF16.
 func (f *File) Uint16(name string) ([]uint16, error) {
 	raw, err := f.read(name, "F16", "BF16", "U16")
 	if err != nil {
@@ -219,7 +219,7 @@ func (f *File) Int64(name string) ([]int64, error) {
 	return x, nil
 }
 
-// read returns the bytes of a tensor of one of the dtypes.
+// read returns the data of a tensor. It is an error if the dtype is none of these.
 func (f *File) read(name string, dtypes ...string) ([]byte, error) {
 	t, ok := f.tensors[name]
 	if !ok {
@@ -246,7 +246,7 @@ func orList(words []string) string {
 	return s
 }
 
-// bytesOf returns the size of a tensor, or false if the sizes overflow.
+// bytesOf returns the size of a tensor in bytes, or false if it overflows an int64.
 func bytesOf(shape []int64, item int64) (int64, bool) {
 	n := uint64(item)
 	for _, d := range shape {

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// file is a file with this header, as many bytes of data and the header's true
-// length.
+// file returns a file with this header, preceded by its length, and this data.
 func file(header string, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)

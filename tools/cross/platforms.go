@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A platform is an architecture on a CPU.
+// A platform is an architecture and a CPU to test on.
 type platform struct {
 	arch string // GOARCH
 	goos string // "": linux
-	cpu  string // the emulator's name for the model, or what runs it
-	qemu string // the emulator, without qemu- and -static; "": none
-	vars string // more environment for the build, such as GOARM=7
+	cpu  string // the model, by the emulator's name
+	qemu string // the emulator's name, without qemu- and -static; "": none
+	vars string // more environment variables for the build, such as GOARM=7
 
 	bits  int  // of a pointer
-	big   bool // endian
+	big   bool // big-endian
 	tiers string
-	fused bool // the compiler has a float32 fma that fallback uses
+	fused bool // whether fallback computes a float32 fma by one instruction
 }
 
-// platforms are in the order of the table. The CPU models are old ones where qemu
-// has them, as new ones hide instructions that those lack.
+// platforms are in the order of the table. The CPU models are as old as qemu has them, so
+// that a kernel fails if it uses an instruction that they lack.
 var platforms = []platform{
 	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", bits: 64, tiers: "generic"},
@@ -40,7 +40,8 @@ var platforms = []platform{
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", bits: 64, tiers: "generic"},
 }
 
-// target names what the binaries of the platform are built for.
+// target returns what the binaries are built for, such as linux-arm64. Platforms with the
+// same target share them.
 func (p *platform) target() string {
 	if p.goos == "" {
 		return "linux-" + p.arch
@@ -48,14 +49,14 @@ func (p *platform) target() string {
 	return p.goos + "-" + p.arch
 }
 
-// env is what the platform is built with.
+// env returns the environment variables for the build.
 func (p *platform) env() []string {
 	goos, arch, _ := strings.Cut(p.target(), "-")
 	return append(strings.Fields(p.vars), "GOOS="+goos, "GOARCH="+arch)
 }
 
-// emulator is the command that runs the platform's binaries, "" for none or one
-// that is built here.
+// emulator returns the name of the installed command that runs the binaries. It is "" for
+// 386, which needs none, and for WebAssembly, whose runtime cross builds.
 func (p *platform) emulator() string {
 	if p.qemu == "" {
 		return ""
@@ -63,7 +64,7 @@ func (p *platform) emulator() string {
 	return "qemu-" + p.qemu + "-static"
 }
 
-// under says what runs the binaries.
+// under returns what runs the binaries, for the table.
 func (p *platform) under() string {
 	switch {
 	case p.qemu != "":
@@ -74,7 +75,8 @@ func (p *platform) under() string {
 	return runtime.GOARCH
 }
 
-// command starts the test binary of a package. tmp is a folder for temporary files.
+// command returns the command that runs the test binary of a package. tmp is a folder for
+// temporary files.
 func (p *platform) command(root, tmp, pkg, wazero, binary string) []string {
 	switch {
 	case p.qemu != "":

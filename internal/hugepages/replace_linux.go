@@ -7,9 +7,9 @@ const (
 	adviseHuge     = 14 // MADV_HUGEPAGE
 )
 
-// renew gives whole pages of zeros back to the system, which will put huge pages of zeros
-// in their place when they are used. It is a wish, no more.
-func renew(m []byte) {
+// replace returns whole pages of zeros to the operating system, which replaces them by huge
+// pages of zeros when they are used next. If it does not, nothing is lost but speed.
+func replace(m []byte) {
 	if syscall.Madvise(m, adviseHuge) == nil {
 		_ = syscall.Madvise(m, adviseDontNeed)
 	}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// moduleRoot returns the folder of the library's module.
+func moduleRoot() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("go list: %w (cross runs in the repository only)", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// install installs the emulators that the platforms need, as far as they are missing.
+func install(ctx context.Context, chosen []platform) error {
+	missing := func() (names []string) {
+		for _, p := range chosen {
+			if name := p.emulator(); name != "" && !slices.Contains(names, name) {
+				if _, err := exec.LookPath(name); err != nil {
+					names = append(names, name)
+				}
+			}
+		}
+		return names
+	}
+	names := missing()
+	if names == nil {
+		return nil
+	}
+	fmt.Printf("installing qemu-user-static, for %s\n", strings.Join(names, ", "))
+	for _, args := range []string{"apt-get update -q", "apt-get install -q -y --no-install-recommends qemu-user-static"} {
+		words := append([]string{"env", "DEBIAN_FRONTEND=noninteractive"}, strings.Fields(args)...)
+		if os.Geteuid() != 0 {
+			words = append([]string{"sudo"}, words...)
+		}
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", args, err, out)
+		}
+	}
+	if names := missing(); names != nil {
+		return fmt.Errorf("qemu-user-static has no %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// A builder builds the test binaries of each target, and wazero. It builds everything once.
+type builder struct {
+	root, dir string
+	packages  []testedPackage
+	once      sync.Map // name to func() error
+}
+
+// get returns the folder of this name and, at the first call with this name, builds what
+// belongs into it.
+func (b *builder) get(name string, build func(dir string) error) (string, error) {
+	dir := filepath.Join(b.dir, name)
+	f, _ := b.once.LoadOrStore(name, sync.OnceValue(func() error {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return err
+		}
+		return build(dir)
+	}))
+	return dir, f.(func() error)()
+}
+
+// binaries returns the folder of the platform's test binaries.
+func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
+	return b.get(p.target(), func(dir string) error {
+		args := []string{"test", "-c", "-o", dir + "/"}
+		for _, pkg := range p.tests(b.packages) {
+			args = append(args, "./"+pkg.path)
+		}
+		return b.golang(ctx, args, p.env()...)
+	})
+}
+
+// wazero returns the path of wazero, a WebAssembly runtime.
+func (b *builder) wazero(ctx context.Context) (string, error) {
+	dir, err := b.get("wazero", func(dir string) error {
+		return b.golang(ctx, []string{"build", "-C", "tools", "-o", dir + "/", "github.com/tetratelabs/wazero/cmd/wazero"},
+			"GOOS=", "GOARCH=")
+	})
+	return filepath.Join(dir, "wazero"), err
+}
+
+func (b *builder) golang(ctx context.Context, args []string, env ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = b.root
+	cmd.Env = append(os.Environ(), append(env, "CGO_ENABLED=0")...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}

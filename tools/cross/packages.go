@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/attn-go/attn"
+
+// known lists the packages whose tests are not simply run: some tests must run, others are
+// skipped. All other packages of the library are tested completely, on all platforms.
+var known = []testedPackage{
+	{
+		path: "fallback",
+		must: []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestMergeStats", "TestGemm"},
+		skip: "Oracle",
+	},
+	{
+		path: "internal/ukernel",
+		must: []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
+		skip: "Mutants",
+	},
+	{
+		path: "internal/engine",
+		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
+		skip: "Alloc",
+	},
+	{
+		path: "internal/parallel",
+		must: []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"},
+		skip: "Alloc|Concurrent",
+	},
+	{
+		path: "internal/hugepages",
+		must: []string{"TestMake"}, only: []string{"arm64", "386"},
+	},
+	{
+		path: "internal/layering", // reads source files
+		only: []string{},
+	},
+	{
+		path: "kernel",
+		must: []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
+		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
+			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit",
+	},
+	{
+		path: "kvcache",
+		must: []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"},
+		skip: "Alloc|Concurrent|TestCache$|GuardPages",
+	},
+	{
+		path: "linear",
+		must: []string{"TestApply", "TestGuard", "TestWidening", "TestProject", "TestThreadsShareTheWork"},
+		skip: "Alloc|Concurrent|Large|ParallelFor",
+	},
+	{
+		path: "rope",
+		must: []string{"TestGolden", "TestCosSin", "TestApply", "TestAngleTimes"},
+		skip: "Alloc|Concurrent",
+	},
+	{
+		path: "numeric",
+		must: []string{"TestSliceFunctions", "TestSixteenBitsStay", "TestQuantizeInt8"},
+		skip: "Alloc",
+	},
+	{
+		path: "layer",
+		must: []string{"TestRefs"}, only: []string{"arm64"},
+		skip: "Alloc|Concurrent|LookAhead",
+	},
+	{
+		path: "examples/gobytes",
+		must: []string{"TestLogits", "TestSameBits", "TestGreedy"}, only: []string{"arm64"},
+	},
+	{
+		path: "examples/dates",
+		must: []string{"TestReference", "TestSameBits", "TestTranslate"}, only: []string{"arm64"},
+	},
+}
+
+// A testedPackage is a package whose tests run.
+type testedPackage struct {
+	path string   // in the repository
+	must []string // tests that must pass, so that none is lost when it is renamed
+	only []string // architectures that it is tested on; nil: all, empty: none
+
+	// skip matches tests that need no emulated CPU: tests of allocations and of how work is
+	// divided among threads, whose result is the same on all architectures, and long tests
+	// of what shorter tests cover as well.
+	skip string
+}
+
+// allPackages returns the known packages and those of the library's module with tests.
+func allPackages(root string) ([]testedPackage, error) {
+	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	all := slices.Clone(known)
+	for line := range strings.Lines(string(out)) {
+		path := strings.TrimPrefix(strings.TrimSpace(line), module+"/")
+		if !slices.ContainsFunc(known, func(p testedPackage) bool { return p.path == path }) {
+			all = append(all, testedPackage{path: path})
+		}
+	}
+	return all, nil
+}
+
+// tests returns the packages to test on this platform.
+func (p *platform) tests(all []testedPackage) []testedPackage {
+	return slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
+		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
+	})
+}

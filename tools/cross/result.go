@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A result sums up the tests of a platform.
+type result struct {
+	tiers        []string // that were tested
+	fma          string   // how package fallback computes it: "one instruction" or "emulated"
+	tests, cases int      // that passed: top-level tests, and all tests including subtests
+	skipped      []string // top-level tests, each with the reason that it gave
+	build, run   time.Duration
+	log          []byte // output of the package that failed
+	err          error
+}
+
+var (
+	resultLine = regexp.MustCompile(`(?m)^( *)--- (PASS|SKIP|FAIL): (\S+)`)
+	tierLine   = regexp.MustCompile(`(?m)^attn: tier (\S+) is tested`)
+	fmaLine    = regexp.MustCompile(`(?m)^attn: .*, fma is (one instruction|emulated)`)
+	reasonLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
+)
+
+// read adds the output of the tests of a package.
+func (r *result) read(out []byte, must []string) error {
+	text := string(out)
+	passed := map[string]bool{}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		m := resultLine.FindStringSubmatch(line)
+		switch {
+		case m == nil:
+		case m[2] == "FAIL":
+			return fmt.Errorf("%s failed", m[3])
+		case m[2] == "SKIP":
+			why := ""
+			for j := i - 1; j >= 0 && why == "" && j > i-3; j-- {
+				if s := reasonLine.FindStringSubmatch(lines[j]); s != nil {
+					why = s[1]
+				}
+			}
+			if m[1] == "" { // no subtest: these are skipped if a tier lacks a kernel
+				r.skipped = append(r.skipped, m[3]+": "+cmp.Or(why, "no reason given"))
+			}
+		default:
+			r.cases++
+			if m[1] == "" {
+				r.tests++
+				passed[m[3]] = true
+			}
+		}
+	}
+	for _, name := range must {
+		if !passed[name] {
+			return fmt.Errorf("%s did not run", name)
+		}
+	}
+	for _, m := range tierLine.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(r.tiers, m[1]) { // several packages print them
+			r.tiers = append(r.tiers, m[1])
+		}
+	}
+	if m := fmaLine.FindStringSubmatch(text); m != nil {
+		r.fma = m[1]
+	}
+	return nil
+}
+
+// check returns an error if other tiers or another fma ran than the platform has.
+func (r *result) check(p *platform) error {
+	if got := strings.Join(r.tiers, " "); got != p.tiers {
+		return fmt.Errorf("tested the tiers %q, want %q", got, p.tiers)
+	}
+	want := "emulated"
+	if p.fused {
+		want = "one instruction"
+	}
+	if r.fma != want {
+		return fmt.Errorf("the fma of fallback is %q, want %q", r.fma, want)
+	}
+	return nil
+}
+
+func (r *result) verdict() string {
+	if r.err != nil {
+		return "FAIL"
+	}
+	return "ok"
+}
+
+// table prints a row for each platform, and then the skipped tests.
+func table(chosen []platform, results []result) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\tGOOS/GOARCH\tCPU model\tunder\tbits\torder\ttiers that ran\tfma\ttests\tcases\tskipped\tbuild\trun")
+	for i, p := range chosen {
+		r := &results[i]
+		order := "little"
+		if p.big {
+			order = "big"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.verdict(), p.target(), p.cpu, p.under(), p.bits, order,
+			cmp.Or(strings.Join(r.tiers, " "), "-"), cmp.Or(r.fma, "-"), r.tests, r.cases, len(r.skipped), seconds(r.build), seconds(r.run))
+	}
+	w.Flush()
+	for i, p := range chosen {
+		for _, s := range results[i].skipped {
+			fmt.Printf("skipped on %s, %s: %s\n", p.target(), p.cpu, s)
+		}
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) }
+
+// tail returns the last n lines of a log, without those that say that a test starts or
+// passed.
+func tail(log []byte, n int) []byte {
+	lines := bytes.SplitAfter(log, []byte("\n"))
+	lines = slices.DeleteFunc(lines, func(line []byte) bool {
+		line = bytes.TrimLeft(line, " ")
+		return bytes.HasPrefix(line, []byte("=== ")) || bytes.HasPrefix(line, []byte("--- PASS"))
+	})
+	return bytes.Join(lines[max(0, len(lines)-n):], nil)
+}
