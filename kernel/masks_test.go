@@ -136,9 +136,9 @@ func TestMaskedRowsAreZero(t *testing.T) {
 	})
 }
 
-// TestPastLengthIsNotRead lets the slices of K and V end with the last key that
-// any row sees in the last batch row.
-func TestPastLengthIsNotRead(t *testing.T) {
+// TestPastLengthDoesNotMatter: keys and values after a length may be NaN. (That they are
+// not even read is tested by TestGuardKeyLengths.)
+func TestPastLengthDoesNotMatter(t *testing.T) {
 	c := contracttest.Case{B: 2, H: 1, HKV: 1, Lq: 3, Lk: 300, D: 5, Dv: 7, Mask: contracttest.KeyLengths([]int{300, 260})}
 	q, k, v := c.Inputs()
 	for _, in := range []*kernel.Tensor{&k, &v} {

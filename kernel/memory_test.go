@@ -167,6 +167,47 @@ func putOptions(a *testutil.Arena, c *optionCase, o *kernel.Options) {
 	o.Mask = c.Mask.Moved(mover{a}).Kernel()
 }
 
+// TestGuardKeyLengths makes calls whose keys and values, after the lengths that KeyLengths
+// gives, lie in memory that nobody may touch.
+func TestGuardKeyLengths(t *testing.T) {
+	if !testutil.Guards {
+		t.Skip("guard pages are not available here")
+	}
+	const d = 16
+	page := os.Getpagesize()
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+		size := map[kernel.DType]int{kernel.Float32: 4, kernel.BFloat16: 2}[dtype]
+		visible, all := 5*page/(size*d), 7*page/(size*d) // keys
+		for _, queries := range []int{1, 3, 40} {
+			c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: queries, Lk: visible, D: d, Dv: d, Seed: 5}
+			c.Types = contracttest.TypesOf(kernel.Float32, dtype, dtype, kernel.Float32)
+			q, k, v := c.Typed(c.Inputs())
+			want := c.Contract(q, k, v)
+			fence := func(x kernel.Tensor) kernel.Tensor {
+				memory := testutil.GuardedRegion(t, 7*page)
+				shape := [4]int{1, 1, all, d}
+				to := kernel.Tensor(view.Floats(testutil.Typed[float32](memory), shape, view.Contiguous(shape)))
+				if dtype == kernel.BFloat16 {
+					to = kernel.Tensor(view.Other(view.BFloat16, testutil.Typed[uint16](memory), shape, view.Contiguous(shape)))
+				}
+				for l := range visible {
+					contracttest.CopyRow(&to, 0, 0, l, &x, 0, 0, l)
+				}
+				testutil.Fence(t, memory[5*page:])
+				return to
+			}
+			k, v = fence(k), fence(v)
+			c.Lk, c.Mask = all, contracttest.KeyLengths([]int{visible})
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				for threads := 1; threads <= 2; threads++ {
+					got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+					contracttest.Same(t, fmt.Sprintf("%v, %d queries, threads=%d", dtype, queries, threads), &got, &want)
+				}
+			})
+		}
+	}
+}
+
 // fenced returns memory for pages, [pages, H, size, D] of E, each between two pages of
 // the system without access: right behind one or right before one. close makes
 // a page itself as untouchable.
