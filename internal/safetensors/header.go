@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // An entry is the description of a tensor in the header.
@@ -79,16 +80,20 @@ func (e *entry) info() (Info, error) {
 	if begin < 0 || end < begin {
 		return Info{}, fmt.Errorf("data_offsets [%d, %d]", begin, end)
 	}
-	t := Info{DType: *e.DType, Shape: make([]int, len(e.Shape)), begin: begin, end: end}
-	for i, d := range e.Shape {
-		if d < 0 || d > math.MaxInt {
-			return Info{}, fmt.Errorf("shape %d", e.Shape)
-		}
-		t.Shape[i] = int(d)
+	if slices.ContainsFunc(e.Shape, func(d int64) bool { return d < 0 }) {
+		return Info{}, fmt.Errorf("shape %d", e.Shape)
 	}
 	n, ok := bytesOf(e.Shape, item)
 	if !ok {
 		return Info{}, fmt.Errorf("shape %d: the size overflows", e.Shape)
+	}
+	t := Info{DType: *e.DType, Shape: make([]int, len(e.Shape)), begin: begin, end: end}
+	for i, d := range e.Shape {
+		// Beside a dimension of 0, another may exceed a 32-bit int.
+		if d > math.MaxInt {
+			return Info{}, fmt.Errorf("shape %d: dimension %d overflows an int", e.Shape, i)
+		}
+		t.Shape[i] = int(d)
 	}
 	if n != end-begin {
 		return Info{}, fmt.Errorf("shape %d of %s is %d bytes, data_offsets [%d, %d] are %d", e.Shape, *e.DType, n, begin, end, end-begin)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,19 @@ func TestBadFiles(t *testing.T) {
 		if _, err := open(c.file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// TestLargeDimension: a dimension of 2^33 beside one of 0 is a shape where an int has 64 bits,
+// and an error where it has 32.
+func TestLargeDimension(t *testing.T) {
+	_, err := open(file(`{"x":{"dtype":"F32","shape":[0,8589934592],"data_offsets":[0,0]}}`, nil))
+	if strconv.IntSize == 32 {
+		if err == nil || !strings.Contains(err.Error(), "dimension 1 overflows an int") {
+			t.Errorf("error %v, want one with \"dimension 1 overflows an int\"", err)
+		}
+	} else if err != nil {
+		t.Error(err)
 	}
 }
 
