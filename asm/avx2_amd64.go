@@ -4,62 +4,62 @@
 
 package asm
 
-// Gemm1AVX2 is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm1AVX2 is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax1AVX2 is Gemm1AVX2 from +0 and raises max to the results.
+// GemmMax1AVX2 is Gemm1AVX2 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge1AVX2 is Gemm1AVX2 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge1AVX2 is Gemm1AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2AVX2 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm2AVX2 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax2AVX2 is Gemm2AVX2 from +0 and raises max to the results.
+// GemmMax2AVX2 is Gemm2AVX2 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge2AVX2 is Gemm2AVX2 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge2AVX2 is Gemm2AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3AVX2 is the matrix product for query tiles of 24 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm3AVX2 is the matrix product for query tiles of 24 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax3AVX2 is Gemm3AVX2 from +0 and raises max to the results.
+// GemmMax3AVX2 is Gemm3AVX2 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge3AVX2 is Gemm3AVX2 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge3AVX2 is Gemm3AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes.
+// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16.
+// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16.
+// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
@@ -124,7 +124,7 @@ func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, sca
 //go:noescape
 func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// SkinnyQKAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
@@ -134,7 +134,7 @@ func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, 
 //go:noescape
 func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyQKF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
@@ -144,7 +144,7 @@ func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int
 //go:noescape
 func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
@@ -154,7 +154,7 @@ func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m in
 //go:noescape
 func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)

@@ -4,11 +4,12 @@
 
 #include "textflag.h"
 
-// func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, FMA3
-TEXT ·Gemm1AVX2(SB), NOSPLIT, $0-121
+// func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·Gemm1AVX2(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -67,56 +68,32 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile12zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y9
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y10
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y11
-	ADDQ    R14, R13
-
-tile12zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile12fewer
+tile12segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R13
+	JL      tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -215,32 +192,90 @@ tile12step:
 	JNZ          tile12step
 
 tile12done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile12first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y10, Y10
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y11, Y11
+	ADDQ   ldc+24(FP), R13
+
+tile12first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile12last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y10, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y11, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile12segment
+
+tile12last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y11, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -250,53 +285,31 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile11zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y9
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y10
-	ADDQ    R14, R13
-
-tile11zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile11fewer
+tile11segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	SUBQ    $0x02, R13
+	JL      tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -389,30 +402,84 @@ tile11step:
 	JNZ          tile11step
 
 tile11done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile11first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y10, Y10
+	ADDQ   ldc+24(FP), R13
+
+tile11first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile11last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y10, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile11segment
+
+tile11last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -423,50 +490,30 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile10zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y9
-	ADDQ    R14, R13
-
-tile10zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile10fewer
+tile10segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $0x02, R13
+	JL      tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -553,28 +600,78 @@ tile10step:
 	JNZ          tile10step
 
 tile10done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile10first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+
+tile10first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile10last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile10segment
+
+tile10last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -584,47 +681,29 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile9zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y8
-	ADDQ    R14, R13
-
-tile9zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile9fewer
+tile9segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	SUBQ    $0x02, R13
+	JL      tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -705,26 +784,72 @@ tile9step:
 	JNZ          tile9step
 
 tile9done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile9first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+
+tile9first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile9last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile9segment
+
+tile9last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -734,44 +859,28 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y7
-	ADDQ    R14, R13
-
-tile8zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile8fewer
+tile8segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SUBQ    $0x02, R13
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -846,24 +955,66 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -872,41 +1023,27 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y6
-	ADDQ    R14, R13
-
-tile7zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile7fewer
+tile7segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	SUBQ    $0x02, R13
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -975,22 +1112,60 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -1001,38 +1176,26 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y5
-	ADDQ    R14, R13
-
-tile6zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R13
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1095,20 +1258,54 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -1118,35 +1315,25 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y4
-	ADDQ    R14, R13
-
-tile5zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	SUBQ    $0x02, R13
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1203,18 +1390,48 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -1224,32 +1441,24 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y3
-	ADDQ    R14, R13
-
-tile4zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x02, R13
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1300,16 +1509,42 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -1318,29 +1553,23 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y2
-	ADDQ    R14, R13
-
-tile3zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	SUBQ    $0x02, R13
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1385,14 +1614,36 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -1402,26 +1653,22 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Y1
-	ADDQ    R14, R13
-
-tile2zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	SUBQ    $0x02, R13
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1460,12 +1707,30 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -1474,21 +1739,19 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Y0
-	ADDQ    R14, R13
-
-tile1zero:
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
 	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000020
@@ -1557,21 +1820,36 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, FMA3
-TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-144
+// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -1630,23 +1908,31 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile12fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile12segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R13
+	JL      tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1745,47 +2031,105 @@ tile12step:
 	JNZ          tile12step
 
 tile12done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile12first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y10, Y10
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y11, Y11
+	ADDQ   ldc+24(FP), R13
+
+tile12first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile12last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y10, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y11, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile12segment
+
+tile12last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y12
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y12, Y0, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y12, Y1, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y12, Y2, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y12, Y3, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y12, Y4, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y12, Y5, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y12, Y6, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
 	VMAXPS  Y12, Y7, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y12, Y8, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
 	VMAXPS  Y12, Y9, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
 	VMAXPS  Y12, Y10, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y11, (CX)
 	VMAXPS  Y12, Y11, Y12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y12, (R13)
 
 	// Go on to the next rows.
@@ -1796,22 +2140,30 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile11fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile11segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	SUBQ    $0x02, R13
+	JL      tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1904,44 +2256,98 @@ tile11step:
 	JNZ          tile11step
 
 tile11done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile11first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y10, Y10
+	ADDQ   ldc+24(FP), R13
+
+tile11first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile11last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y10, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile11segment
+
+tile11last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y11
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y11, Y0, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y11, Y1, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y11, Y2, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y11, Y3, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y11, Y4, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y11, Y5, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y11, Y6, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
 	VMAXPS  Y11, Y7, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y11, Y8, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
 	VMAXPS  Y11, Y9, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
 	VMAXPS  Y11, Y10, Y11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y11, (R13)
 
 	// Go on to the next rows.
@@ -1953,21 +2359,29 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile10fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile10segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $0x02, R13
+	JL      tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2054,41 +2468,91 @@ tile10step:
 	JNZ          tile10step
 
 tile10done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile10first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y9, Y9
+	ADDQ   ldc+24(FP), R13
+
+tile10first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile10last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y9, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile10segment
+
+tile10last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y10
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y10, Y0, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y10, Y1, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y10, Y2, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y10, Y3, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y10, Y4, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y10, Y5, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y10, Y6, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
 	VMAXPS  Y10, Y7, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y10, Y8, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
 	VMAXPS  Y10, Y9, Y10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (R13)
 
 	// Go on to the next rows.
@@ -2099,20 +2563,28 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile9fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile9segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	SUBQ    $0x02, R13
+	JL      tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2193,38 +2665,84 @@ tile9step:
 	JNZ          tile9step
 
 tile9done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile9first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y8, Y8
+	ADDQ   ldc+24(FP), R13
+
+tile9first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile9last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y8, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile9segment
+
+tile9last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y9
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y9, Y0, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y9, Y1, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y9, Y2, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y9, Y3, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y9, Y4, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y9, Y5, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y9, Y6, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
 	VMAXPS  Y9, Y7, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y9, Y8, Y9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (R13)
 
 	// Go on to the next rows.
@@ -2235,19 +2753,27 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile8segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SUBQ    $0x02, R13
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2322,35 +2848,77 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y7, Y7
+	ADDQ   ldc+24(FP), R13
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y7, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y8
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y8, Y0, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y8, Y1, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y8, Y2, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y8, Y3, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y8, Y4, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y8, Y5, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y8, Y6, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (CX)
 	VMAXPS  Y8, Y7, Y8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (R13)
 
 	// Go on to the next rows.
@@ -2360,18 +2928,26 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile7segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	SUBQ    $0x02, R13
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2440,32 +3016,70 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y6, Y6
+	ADDQ   ldc+24(FP), R13
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y6, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y7
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y7, Y0, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y7, Y1, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y7, Y2, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y7, Y3, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y7, Y4, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y7, Y5, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y7, Y6, Y7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y7, (R13)
 
 	// Go on to the next rows.
@@ -2477,17 +3091,25 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R13
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2550,29 +3172,63 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y5, Y5
+	ADDQ   ldc+24(FP), R13
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y5, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y6
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y6, Y0, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y6, Y1, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y6, Y2, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y6, Y3, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y6, Y4, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (CX)
 	VMAXPS  Y6, Y5, Y6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (R13)
 
 	// Go on to the next rows.
@@ -2583,16 +3239,24 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	SUBQ    $0x02, R13
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2649,26 +3313,56 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y4, Y4
+	ADDQ   ldc+24(FP), R13
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y4, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y5
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y5, Y0, Y5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y5, Y1, Y5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y5, Y2, Y5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y5, Y3, Y5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y5, Y4, Y5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y5, (R13)
 
 	// Go on to the next rows.
@@ -2679,15 +3373,23 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x02, R13
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2738,23 +3440,49 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y3, Y3
+	ADDQ   ldc+24(FP), R13
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y3, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y4
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y4, Y0, Y4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y4, Y1, Y4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y4, Y2, Y4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y4, Y3, Y4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (R13)
 
 	// Go on to the next rows.
@@ -2764,14 +3492,22 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	SUBQ    $0x02, R13
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2816,20 +3552,42 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y2, Y2
+	ADDQ   ldc+24(FP), R13
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y2, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y3
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y3, Y0, Y3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y3, Y1, Y3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y3, Y2, Y3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (R13)
 
 	// Go on to the next rows.
@@ -2840,13 +3598,21 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	SUBQ    $0x02, R13
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2885,17 +3651,35 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Y1, Y1
+	ADDQ   ldc+24(FP), R13
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Y1, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y2
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y2, Y0, Y2
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (CX)
 	VMAXPS  Y2, Y1, Y2
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (R13)
 
 	// Go on to the next rows.
@@ -2905,10 +3689,18 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
-	MOVQ    AX, R14
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000020
@@ -2977,14 +3769,28 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	ADDQ   ldc+24(FP), R13
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Y1
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y1, Y0, Y1
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y1, (R13)
 
 	// Go on to the next rows.
@@ -2997,6 +3803,7 @@ tile1done:
 TEXT ·GemmMerge1AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -3068,8 +3875,8 @@ tile12:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile12fewer
 
@@ -3173,68 +3980,66 @@ tile12done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y12
 	VMULPS      (R13), Y12, Y12
 	VFMADD231PS (R14), Y0, Y12
 	VMOVUPS     Y12, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y9, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y10, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y11, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -3256,8 +4061,8 @@ tile11:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile11fewer
 
@@ -3355,63 +4160,61 @@ tile11done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y11
 	VMULPS      (R13), Y11, Y11
 	VFMADD231PS (R14), Y0, Y11
 	VMOVUPS     Y11, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y9, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y10, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -3433,8 +4236,8 @@ tile10:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile10fewer
 
@@ -3526,58 +4329,56 @@ tile10done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y10
 	VMULPS      (R13), Y10, Y10
 	VFMADD231PS (R14), Y0, Y10
 	VMOVUPS     Y10, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y9, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -3597,8 +4398,8 @@ tile9:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile9fewer
 
@@ -3684,53 +4485,51 @@ tile9done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y9
 	VMULPS      (R13), Y9, Y9
 	VFMADD231PS (R14), Y0, Y9
 	VMOVUPS     Y9, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -3749,8 +4548,8 @@ tile8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile8fewer
 
@@ -3830,48 +4629,46 @@ tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y8
 	VMULPS      (R13), Y8, Y8
 	VFMADD231PS (R14), Y0, Y8
 	VMOVUPS     Y8, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -3888,8 +4685,8 @@ tile7:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile7fewer
 
@@ -3963,43 +4760,41 @@ tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y7
 	VMULPS      (R13), Y7, Y7
 	VFMADD231PS (R14), Y0, Y7
 	VMOVUPS     Y7, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -4017,8 +4812,8 @@ tile6:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile6fewer
 
@@ -4086,38 +4881,36 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y6
 	VMULPS      (R13), Y6, Y6
 	VFMADD231PS (R14), Y0, Y6
 	VMOVUPS     Y6, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -4133,8 +4926,8 @@ tile5:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile5fewer
 
@@ -4196,33 +4989,31 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y5
 	VMULPS      (R13), Y5, Y5
 	VFMADD231PS (R14), Y0, Y5
 	VMOVUPS     Y5, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -4237,8 +5028,8 @@ tile4:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile4fewer
 
@@ -4294,28 +5085,26 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y4
 	VMULPS      (R13), Y4, Y4
 	VFMADD231PS (R14), Y0, Y4
 	VMOVUPS     Y4, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -4328,8 +5117,8 @@ tile3:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile3fewer
 
@@ -4379,23 +5168,21 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y3
 	VMULPS      (R13), Y3, Y3
 	VFMADD231PS (R14), Y0, Y3
 	VMOVUPS     Y3, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -4408,8 +5195,8 @@ tile2:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile2fewer
 
@@ -4453,18 +5240,16 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y2
 	VMULPS      (R13), Y2, Y2
 	VFMADD231PS (R14), Y0, Y2
 	VMOVUPS     Y2, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -4475,8 +5260,8 @@ tile2done:
 tile1:
 	VXORPS  Y0, Y0, Y0
 	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
 	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000020
@@ -4548,24 +5333,23 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y1
 	VMULPS      (R13), Y1, Y1
 	VFMADD231PS (R14), Y0, Y1
 	VMOVUPS     Y1, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, FMA3
-TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-121
+// func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -4609,50 +5393,32 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 32(R10), Y5
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y6
-	VMOVUPS 32(R10), Y7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y8
-	VMOVUPS 32(R10), Y9
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y10
-	VMOVUPS 32(R10), Y11
-	ADDQ    R11, R10
-
-tile6zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R10
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4736,26 +5502,72 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y8, Y8
+	VADDPS 32(R10), Y9, Y9
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y10, Y10
+	VADDPS 32(R10), Y11, Y11
+	ADDQ   ldc+24(FP), R10
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y8, (R10)
+	VMOVUPS Y9, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y10, (R10)
+	VMOVUPS Y11, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMOVUPS Y9, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
 	VMOVUPS Y11, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -4765,45 +5577,30 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 32(R10), Y5
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y6
-	VMOVUPS 32(R10), Y7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y8
-	VMOVUPS 32(R10), Y9
-	ADDQ    R11, R10
-
-tile5zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $0x02, R10
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4878,23 +5675,63 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y8, Y8
+	VADDPS 32(R10), Y9, Y9
+	ADDQ   ldc+24(FP), R10
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y8, (R10)
+	VMOVUPS Y9, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMOVUPS Y9, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -4904,40 +5741,28 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 32(R10), Y5
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y6
-	VMOVUPS 32(R10), Y7
-	ADDQ    R11, R10
-
-tile4zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SUBQ    $0x02, R10
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5003,20 +5828,54 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -5025,35 +5884,26 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 32(R10), Y5
-	ADDQ    R11, R10
-
-tile3zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R10
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5110,17 +5960,45 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -5130,30 +6008,24 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	ADDQ    R11, R10
-
-tile2zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x02, R10
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5201,14 +6073,36 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -5217,23 +6111,20 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Y0
-	VMOVUPS 32(R10), Y1
-	ADDQ    R11, R10
-
-tile1zero:
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
 	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -5310,22 +6201,39 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, FMA3
-TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-144
+// func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -5369,23 +6277,31 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile6fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R10
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5469,42 +6385,88 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y8, Y8
+	VADDPS 32(R10), Y9, Y9
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y10, Y10
+	VADDPS 32(R10), Y11, Y11
+	ADDQ   ldc+24(FP), R10
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y8, (R10)
+	VMOVUPS Y9, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y10, (R10)
+	VMOVUPS Y11, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y12
 	VMOVUPS 32(R10), Y13
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y12, Y0, Y12
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y13, Y1, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y12, Y2, Y12
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y13, Y3, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y12, Y4, Y12
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y13, Y5, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y12, Y6, Y12
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y13, Y7, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y12, Y8, Y12
 	VMOVUPS Y9, 32(CX)
 	VMAXPS  Y13, Y9, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (CX)
 	VMAXPS  Y12, Y10, Y12
 	VMOVUPS Y11, 32(CX)
 	VMAXPS  Y13, Y11, Y13
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y12, (R10)
 	VMOVUPS Y13, 32(R10)
 
@@ -5516,21 +6478,29 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile5fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $0x02, R10
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5605,37 +6575,77 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y8, Y8
+	VADDPS 32(R10), Y9, Y9
+	ADDQ   ldc+24(FP), R10
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y8, (R10)
+	VMOVUPS Y9, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y10
 	VMOVUPS 32(R10), Y11
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y10, Y0, Y10
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y11, Y1, Y11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y10, Y2, Y10
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y11, Y3, Y11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y10, Y4, Y10
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y11, Y5, Y11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y10, Y6, Y10
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y11, Y7, Y11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y10, Y8, Y10
 	VMOVUPS Y9, 32(CX)
 	VMAXPS  Y11, Y9, Y11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y10, (R10)
 	VMOVUPS Y11, 32(R10)
 
@@ -5647,19 +6657,27 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile4fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SUBQ    $0x02, R10
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5725,32 +6743,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	ADDQ   ldc+24(FP), R10
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y8
 	VMOVUPS 32(R10), Y9
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y8, Y0, Y8
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y9, Y1, Y9
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y8, Y2, Y8
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y9, Y3, Y9
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y8, Y4, Y8
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y9, Y5, Y9
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y8, Y6, Y8
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y9, Y7, Y9
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y8, (R10)
 	VMOVUPS Y9, 32(R10)
 
@@ -5761,17 +6813,25 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile3fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R10
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5828,27 +6888,55 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y4, Y4
+	VADDPS 32(R10), Y5, Y5
+	ADDQ   ldc+24(FP), R10
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y4, (R10)
+	VMOVUPS Y5, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y6, Y0, Y6
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y7, Y1, Y7
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y6, Y2, Y6
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y7, Y3, Y7
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y6, Y4, Y6
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y7, Y5, Y7
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 
@@ -5860,15 +6948,23 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile2fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x02, R10
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5916,22 +7012,44 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Y2, Y2
+	VADDPS 32(R10), Y3, Y3
+	ADDQ   ldc+24(FP), R10
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Y2, (R10)
+	VMOVUPS Y3, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y4, Y0, Y4
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y5, Y1, Y5
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y4, Y2, Y4
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y5, Y3, Y5
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 
@@ -5942,11 +7060,19 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
-	MOVQ    AX, R11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -6023,17 +7149,33 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	ADDQ   ldc+24(FP), R10
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y2, Y0, Y2
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y3, Y1, Y3
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
 
@@ -6047,6 +7189,7 @@ tile1done:
 TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -6103,8 +7246,8 @@ tile6:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile6fewer
 
@@ -6193,8 +7336,6 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y12
 	VMULPS      (R10), Y12, Y12
 	VFMADD231PS (R11), Y0, Y12
@@ -6203,7 +7344,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -6212,7 +7353,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -6221,7 +7362,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -6230,7 +7371,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y8, Y0
@@ -6239,7 +7380,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y10, Y0
@@ -6248,7 +7389,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y11, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -6269,8 +7410,8 @@ tile5:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile5fewer
 
@@ -6350,8 +7491,6 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y10
 	VMULPS      (R10), Y10, Y10
 	VFMADD231PS (R11), Y0, Y10
@@ -6360,7 +7499,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -6369,7 +7508,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -6378,7 +7517,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -6387,7 +7526,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y8, Y0
@@ -6396,7 +7535,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -6415,8 +7554,8 @@ tile4:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile4fewer
 
@@ -6487,8 +7626,6 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y8
 	VMULPS      (R10), Y8, Y8
 	VFMADD231PS (R11), Y0, Y8
@@ -6497,7 +7634,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -6506,7 +7643,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -6515,7 +7652,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -6524,7 +7661,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -6540,8 +7677,8 @@ tile3:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile3fewer
 
@@ -6603,8 +7740,6 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y6
 	VMULPS      (R10), Y6, Y6
 	VFMADD231PS (R11), Y0, Y6
@@ -6613,7 +7748,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -6622,7 +7757,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -6631,7 +7766,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -6646,8 +7781,8 @@ tile2:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile2fewer
 
@@ -6700,8 +7835,6 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y4
 	VMULPS      (R10), Y4, Y4
 	VFMADD231PS (R11), Y0, Y4
@@ -6710,7 +7843,7 @@ tile2done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -6719,7 +7852,7 @@ tile2done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -6731,8 +7864,8 @@ tile1:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
 	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -6812,8 +7945,6 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y2
 	VMULPS      (R10), Y2, Y2
 	VFMADD231PS (R11), Y0, Y2
@@ -6822,18 +7953,19 @@ tile1done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, FMA3
-TEXT ·Gemm3AVX2(SB), NOSPLIT, $0-121
+// func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·Gemm3AVX2(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -6872,48 +8004,32 @@ done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R9
+	MOVQ    R9, c_len+8(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    CX, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 64(R9), Y2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y3
-	VMOVUPS 32(R9), Y4
-	VMOVUPS 64(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	VMOVUPS 64(R9), Y8
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y9
-	VMOVUPS 32(R9), Y10
-	VMOVUPS 64(R9), Y11
-	ADDQ    R10, R9
-
-tile4zero:
-	MOVQ k+112(FP), R9
-	MOVQ b_base+72(FP), R11
-	MOVQ AX, R10
-	SUBQ $0x02, R9
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R9
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -6994,24 +8110,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y7, Y7
+	VADDPS 64(R9), Y8, Y8
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y9, Y9
+	VADDPS 32(R9), Y10, Y10
+	VADDPS 64(R9), Y11, Y11
+	ADDQ   ldc+24(FP), R9
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y9, (R9)
+	VMOVUPS Y10, 32(R9)
+	VMOVUPS Y11, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMOVUPS Y4, 32(CX)
 	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
 	VMOVUPS Y10, 32(CX)
 	VMOVUPS Y11, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -7020,41 +8178,29 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
+	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R9
+	MOVQ    R9, c_len+8(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    CX, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 64(R9), Y2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y3
-	VMOVUPS 32(R9), Y4
-	VMOVUPS 64(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	VMOVUPS 64(R9), Y8
-	ADDQ    R10, R9
-
-tile3zero:
-	MOVQ k+112(FP), R9
-	MOVQ b_base+72(FP), R11
-	MOVQ AX, R10
-	SUBQ $0x02, R9
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	SUBQ    $0x02, R9
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7123,20 +8269,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y7, Y7
+	VADDPS 64(R9), Y8, Y8
+	ADDQ   ldc+24(FP), R9
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMOVUPS Y4, 32(CX)
 	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -7146,34 +8326,26 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R9
+	MOVQ    R9, c_len+8(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    CX, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 64(R9), Y2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y3
-	VMOVUPS 32(R9), Y4
-	VMOVUPS 64(R9), Y5
-	ADDQ    R10, R9
-
-tile2zero:
-	MOVQ k+112(FP), R9
-	MOVQ b_base+72(FP), R11
-	MOVQ AX, R10
-	SUBQ $0x02, R9
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R9
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7230,16 +8402,42 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMOVUPS Y4, 32(CX)
 	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -7248,25 +8446,21 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    CX, R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	VMOVUPS 64(R9), Y2
-	ADDQ    R10, R9
-
-tile1zero:
-	MOVQ    k+112(FP), R9
-	MOVQ    b_base+72(FP), R11
 	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R9
+	MOVQ    R9, c_len+8(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -7354,23 +8548,42 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, FMA3
-TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-144
+// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -7409,23 +8622,31 @@ done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
-	MOVQ   AX, R10
-	SUBQ   $0x02, R9
-	JL     tile4fewer
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R9
+	MOVQ R9, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x02, R9
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7506,41 +8727,83 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y7, Y7
+	VADDPS 64(R9), Y8, Y8
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y9, Y9
+	VADDPS 32(R9), Y10, Y10
+	VADDPS 64(R9), Y11, Y11
+	ADDQ   ldc+24(FP), R9
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y9, (R9)
+	VMOVUPS Y10, 32(R9)
+	VMOVUPS Y11, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R9
+	MOVQ    max_base+128(FP), R9
 	VMOVUPS (R9), Y12
 	VMOVUPS 32(R9), Y13
 	VMOVUPS 64(R9), Y14
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y12, Y0, Y12
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y13, Y1, Y13
 	VMOVUPS Y2, 64(CX)
 	VMAXPS  Y14, Y2, Y14
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y12, Y3, Y12
 	VMOVUPS Y4, 32(CX)
 	VMAXPS  Y13, Y4, Y13
 	VMOVUPS Y5, 64(CX)
 	VMAXPS  Y14, Y5, Y14
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y12, Y6, Y12
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y13, Y7, Y13
 	VMOVUPS Y8, 64(CX)
 	VMAXPS  Y14, Y8, Y14
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (CX)
 	VMAXPS  Y12, Y9, Y12
 	VMOVUPS Y10, 32(CX)
 	VMAXPS  Y13, Y10, Y13
 	VMOVUPS Y11, 64(CX)
 	VMAXPS  Y14, Y11, Y14
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y12, (R9)
 	VMOVUPS Y13, 32(R9)
 	VMOVUPS Y14, 64(R9)
@@ -7552,20 +8815,28 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
-	MOVQ   AX, R10
-	SUBQ   $0x02, R9
-	JL     tile3fewer
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R9
+	MOVQ R9, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	SUBQ    $0x02, R9
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7634,34 +8905,68 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y6, Y6
+	VADDPS 32(R9), Y7, Y7
+	VADDPS 64(R9), Y8, Y8
+	ADDQ   ldc+24(FP), R9
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R9
+	MOVQ    max_base+128(FP), R9
 	VMOVUPS (R9), Y9
 	VMOVUPS 32(R9), Y10
 	VMOVUPS 64(R9), Y11
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y9, Y0, Y9
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y10, Y1, Y10
 	VMOVUPS Y2, 64(CX)
 	VMAXPS  Y11, Y2, Y11
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y9, Y3, Y9
 	VMOVUPS Y4, 32(CX)
 	VMAXPS  Y10, Y4, Y10
 	VMOVUPS Y5, 64(CX)
 	VMAXPS  Y11, Y5, Y11
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y9, Y6, Y9
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y10, Y7, Y10
 	VMOVUPS Y8, 64(CX)
 	VMAXPS  Y11, Y8, Y11
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y9, (R9)
 	VMOVUPS Y10, 32(R9)
 	VMOVUPS Y11, 64(R9)
@@ -7674,17 +8979,25 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
-	MOVQ   AX, R10
-	SUBQ   $0x02, R9
-	JL     tile2fewer
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R9
+	MOVQ R9, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x02, R9
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7741,27 +9054,53 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+	VADDPS (R9), Y3, Y3
+	VADDPS 32(R9), Y4, Y4
+	VADDPS 64(R9), Y5, Y5
+	ADDQ   ldc+24(FP), R9
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R9
+	MOVQ    max_base+128(FP), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
 	VMOVUPS 64(R9), Y8
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y6, Y0, Y6
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y7, Y1, Y7
 	VMOVUPS Y2, 64(CX)
 	VMAXPS  Y8, Y2, Y8
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y6, Y3, Y6
 	VMOVUPS Y4, 32(CX)
 	VMAXPS  Y7, Y4, Y7
 	VMOVUPS Y5, 64(CX)
 	VMAXPS  Y8, Y5, Y8
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
 	VMOVUPS Y8, 64(R9)
@@ -7773,12 +9112,20 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R9
+	MOVQ R9, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R9
+	CMPQ    R9, seg+120(FP)
+	CMOVQGT seg+120(FP), R9
+	SUBQ    R9, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    k+112(FP), R9
-	MOVQ    b_base+72(FP), R11
-	MOVQ    AX, R10
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -7866,20 +9213,38 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R9
+	VADDPS (R9), Y0, Y0
+	VADDPS 32(R9), Y1, Y1
+	VADDPS 64(R9), Y2, Y2
+	ADDQ   ldc+24(FP), R9
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	ADDQ    ldc+24(FP), R9
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R9
+	MOVQ    max_base+128(FP), R9
 	VMOVUPS (R9), Y3
 	VMOVUPS 32(R9), Y4
 	VMOVUPS 64(R9), Y5
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y3, Y0, Y3
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y4, Y1, Y4
 	VMOVUPS Y2, 64(CX)
 	VMAXPS  Y5, Y2, Y5
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y3, (R9)
 	VMOVUPS Y4, 32(R9)
 	VMOVUPS Y5, 64(R9)
@@ -7894,6 +9259,7 @@ tile1done:
 TEXT ·GemmMerge3AVX2(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -7945,8 +9311,8 @@ tile4:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
 	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	SUBQ   $0x02, R9
 	JL     tile4fewer
 
@@ -8032,8 +9398,6 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y12
 	VMULPS      (R9), Y12, Y12
 	VFMADD231PS (R10), Y0, Y12
@@ -8046,7 +9410,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -8059,7 +9423,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y6, Y0
@@ -8072,7 +9436,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y9, Y0
@@ -8085,7 +9449,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y11, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -8104,8 +9468,8 @@ tile3:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
 	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	SUBQ   $0x02, R9
 	JL     tile3fewer
 
@@ -8179,8 +9543,6 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y9
 	VMULPS      (R9), Y9, Y9
 	VFMADD231PS (R10), Y0, Y9
@@ -8193,7 +9555,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -8206,7 +9568,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y6, Y0
@@ -8219,7 +9581,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -8236,8 +9598,8 @@ tile2:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ   k+112(FP), R9
-	MOVQ   b_base+72(FP), R11
 	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	SUBQ   $0x02, R9
 	JL     tile2fewer
 
@@ -8299,8 +9661,6 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y6
 	VMULPS      (R9), Y6, Y6
 	VFMADD231PS (R10), Y0, Y6
@@ -8313,7 +9673,7 @@ tile2done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -8326,7 +9686,7 @@ tile2done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -8339,8 +9699,8 @@ tile1:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	MOVQ    k+112(FP), R9
-	MOVQ    b_base+72(FP), R11
 	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -8431,8 +9791,6 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y3
 	VMULPS      (R9), Y3, Y3
 	VFMADD231PS (R10), Y0, Y3
@@ -8445,7 +9803,7 @@ tile1done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -8457,6 +9815,7 @@ tile1done:
 TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -8490,6 +9849,21 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
+	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R8
+
+tile2start:
+	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8502,34 +9876,8 @@ tile2:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VMOVUPS 64(R8), Y8
-	VMOVUPS 96(R8), Y9
-	VMOVUPS 128(R8), Y10
-	VMOVUPS 160(R8), Y11
-	ADDQ    R9, R8
-
-tile2zero:
-	MOVQ k+112(FP), R8
-	MOVQ b_base+72(FP), R10
-	MOVQ AX, R9
-	SUBQ $0x02, R8
-	JL   tile2fewer
+	SUBQ   $0x02, R8
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8613,22 +9961,60 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+	VADDPS (R8), Y6, Y6
+	VADDPS 32(R8), Y7, Y7
+	VADDPS 64(R8), Y8, Y8
+	VADDPS 96(R8), Y9, Y9
+	VADDPS 128(R8), Y10, Y10
+	VADDPS 160(R8), Y11, Y11
+	ADDQ   ldc+24(FP), R8
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	VMOVUPS Y8, 64(R8)
+	VMOVUPS Y9, 96(R8)
+	VMOVUPS Y10, 128(R8)
+	VMOVUPS Y11, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -8637,31 +10023,27 @@ tile2done:
 
 	// Tile of 1 × 6 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-
-tile1zero:
-	MOVQ    k+112(FP), R8
-	MOVQ    b_base+72(FP), R10
 	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R8
+
+tile1start:
+	SUBQ    R8, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -8782,15 +10164,39 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -8802,6 +10208,7 @@ tile1done:
 TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -8835,6 +10242,21 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
+	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R8
+
+tile2start:
+	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8847,34 +10269,8 @@ tile2:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VMOVUPS 64(R8), Y8
-	VMOVUPS 96(R8), Y9
-	VMOVUPS 128(R8), Y10
-	VMOVUPS 160(R8), Y11
-	ADDQ    R9, R8
-
-tile2zero:
-	MOVQ k+112(FP), R8
-	MOVQ b_base+72(FP), R10
-	MOVQ AX, R9
-	SUBQ $0x02, R8
-	JL   tile2fewer
+	SUBQ   $0x02, R8
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8958,22 +10354,60 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+	VADDPS (R8), Y6, Y6
+	VADDPS 32(R8), Y7, Y7
+	VADDPS 64(R8), Y8, Y8
+	VADDPS 96(R8), Y9, Y9
+	VADDPS 128(R8), Y10, Y10
+	VADDPS 160(R8), Y11, Y11
+	ADDQ   ldc+24(FP), R8
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	VMOVUPS Y8, 64(R8)
+	VMOVUPS Y9, 96(R8)
+	VMOVUPS Y10, 128(R8)
+	VMOVUPS Y11, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -8982,31 +10416,27 @@ tile2done:
 
 	// Tile of 1 × 6 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-
-tile1zero:
-	MOVQ    k+112(FP), R8
-	MOVQ    b_base+72(FP), R10
 	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R8
+
+tile1start:
+	SUBQ    R8, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -9193,15 +10623,39 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -9213,6 +10667,7 @@ tile1done:
 TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -9246,6 +10701,21 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
+	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R8
+
+tile2start:
+	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9258,34 +10728,8 @@ tile2:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	VMOVUPS 64(R8), Y8
-	VMOVUPS 96(R8), Y9
-	VMOVUPS 128(R8), Y10
-	VMOVUPS 160(R8), Y11
-	ADDQ    R9, R8
-
-tile2zero:
-	MOVQ k+112(FP), R8
-	MOVQ b_base+72(FP), R10
-	MOVQ AX, R9
-	SUBQ $0x02, R8
-	JL   tile2fewer
+	SUBQ   $0x02, R8
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9387,22 +10831,60 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+	VADDPS (R8), Y6, Y6
+	VADDPS 32(R8), Y7, Y7
+	VADDPS 64(R8), Y8, Y8
+	VADDPS 96(R8), Y9, Y9
+	VADDPS 128(R8), Y10, Y10
+	VADDPS 160(R8), Y11, Y11
+	ADDQ   ldc+24(FP), R8
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	VMOVUPS Y8, 64(R8)
+	VMOVUPS Y9, 96(R8)
+	VMOVUPS Y10, 128(R8)
+	VMOVUPS Y11, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -9411,31 +10893,27 @@ tile2done:
 
 	// Tile of 1 × 6 vectors.
 tile1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	MOVQ    CX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	VMOVUPS 128(R8), Y4
-	VMOVUPS 160(R8), Y5
-	ADDQ    R9, R8
-
-tile1zero:
-	MOVQ    k+112(FP), R8
-	MOVQ    b_base+72(FP), R10
 	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
+	MOVQ    k+112(FP), R8
+	MOVQ    R8, c_len+8(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R8
+	CMPQ R8, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R8
+
+tile1start:
+	SUBQ    R8, c_len+8(FP)
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -9688,15 +11166,39 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R8
-	SHLQ    $0x02, R8
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R8
+	VADDPS (R8), Y0, Y0
+	VADDPS 32(R8), Y1, Y1
+	VADDPS 64(R8), Y2, Y2
+	VADDPS 96(R8), Y3, Y3
+	VADDPS 128(R8), Y4, Y4
+	VADDPS 160(R8), Y5, Y5
+	ADDQ   ldc+24(FP), R8
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	ADDQ    ldc+24(FP), R8
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R8, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -11952,7 +13454,7 @@ finite:
 
 // func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $256-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -12020,17 +13522,29 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-4, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-4, R13
+	JZ      group1rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -12117,13 +13631,17 @@ group1ahead0:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
-	MOVQ           d+96(FP), CX
-	ANDQ           $0x03, CX
-	JZ             group1store
-	LEAQ           (DI)(CX*4), DI
-	LEAQ           (R8)(CX*4), R8
-	LEAQ           (R9)(CX*4), R9
-	LEAQ           (R10)(CX*4), R10
+
+group1rest:
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group1sum
+	MOVQ           d+96(FP), R13
+	ANDQ           $0x03, R13
+	JZ             group1sum
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y2
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y2, Y2
 	VBROADCASTF128 -16(R8), Y3
@@ -12148,7 +13666,7 @@ group1ahead0:
 	VUNPCKLPS      Y6, Y5, Y5
 	VUNPCKHPD      Y5, Y2, Y4
 	VUNPCKLPD      Y5, Y2, Y2
-	CMPQ           CX, $0x03
+	CMPQ           R13, $0x03
 	JL             group1skip1
 	VBROADCASTSS   (R12), Y2
 	VFMADD231PS    Y3, Y2, Y0
@@ -12180,7 +13698,7 @@ group1skip1:
 	VUNPCKHPS      Y7, Y6, Y6
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
-	CMPQ           CX, $0x02
+	CMPQ           R13, $0x02
 	JL             group1skip2
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y2, Y6, Y0
@@ -12188,7 +13706,7 @@ group1skip1:
 	ADDQ           SI, R12
 
 group1skip2:
-	CMPQ         CX, $0x01
+	CMPQ         R13, $0x01
 	JL           group1skip3
 	VBROADCASTSS (R12), Y2
 	VFMADD231PS  Y3, Y2, Y0
@@ -12196,6 +13714,20 @@ group1skip2:
 	ADDQ         SI, R12
 
 group1skip3:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
 group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y0, Y0, Y2
@@ -12292,19 +13824,31 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-4, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-4, R13
+	JZ      group2rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -12403,13 +13947,17 @@ group2ahead0:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
-	MOVQ           d+96(FP), CX
-	ANDQ           $0x03, CX
-	JZ             group2store
-	LEAQ           (DI)(CX*4), DI
-	LEAQ           (R8)(CX*4), R8
-	LEAQ           (R9)(CX*4), R9
-	LEAQ           (R10)(CX*4), R10
+
+group2rest:
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group2sum
+	MOVQ           d+96(FP), R13
+	ANDQ           $0x03, R13
+	JZ             group2sum
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y4
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y4, Y4
 	VBROADCASTF128 -16(R8), Y5
@@ -12434,7 +13982,7 @@ group2ahead0:
 	VUNPCKLPS      Y8, Y7, Y7
 	VUNPCKHPD      Y7, Y4, Y6
 	VUNPCKLPD      Y7, Y4, Y4
-	CMPQ           CX, $0x03
+	CMPQ           R13, $0x03
 	JL             group2skip1
 	VBROADCASTSS   (R12), Y4
 	VFMADD231PS    Y5, Y4, Y0
@@ -12469,7 +14017,7 @@ group2skip1:
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
-	CMPQ           CX, $0x02
+	CMPQ           R13, $0x02
 	JL             group2skip2
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y4, Y8, Y0
@@ -12480,7 +14028,7 @@ group2skip1:
 	ADDQ           SI, R12
 
 group2skip2:
-	CMPQ         CX, $0x01
+	CMPQ         R13, $0x01
 	JL           group2skip3
 	VBROADCASTSS (R12), Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -12491,6 +14039,24 @@ group2skip2:
 	ADDQ         SI, R12
 
 group2skip3:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
 group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y4
@@ -12587,21 +14153,33 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-4, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-4, R13
+	JZ      group3rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -12712,13 +14290,17 @@ group3ahead0:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
-	MOVQ           d+96(FP), CX
-	ANDQ           $0x03, CX
-	JZ             group3store
-	LEAQ           (DI)(CX*4), DI
-	LEAQ           (R8)(CX*4), R8
-	LEAQ           (R9)(CX*4), R9
-	LEAQ           (R10)(CX*4), R10
+
+group3rest:
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group3sum
+	MOVQ           d+96(FP), R13
+	ANDQ           $0x03, R13
+	JZ             group3sum
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y6
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y6, Y6
 	VBROADCASTF128 -16(R8), Y7
@@ -12743,7 +14325,7 @@ group3ahead0:
 	VUNPCKLPS      Y10, Y9, Y9
 	VUNPCKHPD      Y9, Y6, Y8
 	VUNPCKLPD      Y9, Y6, Y6
-	CMPQ           CX, $0x03
+	CMPQ           R13, $0x03
 	JL             group3skip1
 	VBROADCASTSS   (R12), Y6
 	VFMADD231PS    Y7, Y6, Y0
@@ -12781,7 +14363,7 @@ group3skip1:
 	VUNPCKHPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	CMPQ           CX, $0x02
+	CMPQ           R13, $0x02
 	JL             group3skip2
 	VBROADCASTSS   (R12), Y10
 	VFMADD231PS    Y6, Y10, Y0
@@ -12795,7 +14377,7 @@ group3skip1:
 	ADDQ           SI, R12
 
 group3skip2:
-	CMPQ         CX, $0x01
+	CMPQ         R13, $0x01
 	JL           group3skip3
 	VBROADCASTSS (R12), Y6
 	VFMADD231PS  Y7, Y6, Y0
@@ -12809,6 +14391,28 @@ group3skip2:
 	ADDQ         SI, R12
 
 group3skip3:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+	VADDPS 128(SP), Y4, Y4
+	VADDPS 160(SP), Y5, Y5
+
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
 group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y6
@@ -12905,23 +14509,35 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-4, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-4, R13
+	JZ      group4rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -13044,13 +14660,17 @@ group4ahead0:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
-	MOVQ           d+96(FP), CX
-	ANDQ           $0x03, CX
-	JZ             group4store
-	LEAQ           (DI)(CX*4), DI
-	LEAQ           (R8)(CX*4), R8
-	LEAQ           (R9)(CX*4), R9
-	LEAQ           (R10)(CX*4), R10
+
+group4rest:
+	CMPQ           k_cap+40(FP), $0x00
+	JNE            group4sum
+	MOVQ           d+96(FP), R13
+	ANDQ           $0x03, R13
+	JZ             group4sum
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -13075,7 +14695,7 @@ group4ahead0:
 	VUNPCKLPS      Y12, Y11, Y11
 	VUNPCKHPD      Y11, Y8, Y10
 	VUNPCKLPD      Y11, Y8, Y8
-	CMPQ           CX, $0x03
+	CMPQ           R13, $0x03
 	JL             group4skip1
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y9, Y8, Y0
@@ -13116,7 +14736,7 @@ group4skip1:
 	VUNPCKHPS      Y13, Y12, Y12
 	VUNPCKHPD      Y12, Y10, Y11
 	VUNPCKLPD      Y12, Y10, Y10
-	CMPQ           CX, $0x02
+	CMPQ           R13, $0x02
 	JL             group4skip2
 	VBROADCASTSS   (R12), Y12
 	VFMADD231PS    Y8, Y12, Y0
@@ -13133,7 +14753,7 @@ group4skip1:
 	ADDQ           SI, R12
 
 group4skip2:
-	CMPQ         CX, $0x01
+	CMPQ         R13, $0x01
 	JL           group4skip3
 	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y9, Y8, Y0
@@ -13150,6 +14770,32 @@ group4skip2:
 	ADDQ         SI, R12
 
 group4skip3:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+	VADDPS 128(SP), Y4, Y4
+	VADDPS 160(SP), Y5, Y5
+	VADDPS 192(SP), Y6, Y6
+	VADDPS 224(SP), Y7, Y7
+
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
 group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
@@ -14441,7 +16087,7 @@ done:
 
 // func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $256-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -14509,16 +16155,27 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -14674,7 +16331,20 @@ group1ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group1first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
 
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y0, Y0, Y2
 	VUNPCKHPS Y0, Y0, Y3
@@ -14770,18 +16440,29 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -14961,7 +16642,24 @@ group2ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group2first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
 
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y4
 	VUNPCKHPS Y2, Y0, Y0
@@ -15057,20 +16755,31 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -15274,7 +16983,28 @@ group3ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group3first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y6
 	VUNPCKHPS Y2, Y0, Y0
@@ -15370,22 +17100,33 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -15613,7 +17354,32 @@ group4ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group4first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -16334,7 +18100,7 @@ done:
 
 // func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $256-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x01, AX
 	MOVQ far+152(FP), DX
@@ -16402,16 +18168,27 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -16535,7 +18312,20 @@ group1ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group1first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
 
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y0, Y0, Y2
 	VUNPCKHPS Y0, Y0, Y3
@@ -16631,18 +18421,29 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -16790,7 +18591,24 @@ group2ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group2first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
 
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y4
 	VUNPCKHPS Y2, Y0, Y0
@@ -16886,20 +18704,31 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -17071,7 +18900,28 @@ group3ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group3first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y6
 	VUNPCKHPS Y2, Y0, Y0
@@ -17167,22 +19017,33 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*2), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -17378,7 +19239,32 @@ group4ahead2:
 	ADDQ           $0x10, R10
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             group4first
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -18149,7 +20035,7 @@ done:
 
 // func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $0-200
+TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $256-200
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, lsc+80(FP)
 	MOVQ far+192(FP), DX
@@ -18217,20 +20103,31 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+96(FP), R12
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R13
-	MOVQ    R13, scales_len+64(FP)
-	MOVQ    group+88(FP), R13
-	MOVQ    R13, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+96(FP), R12
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R13
+	MOVQ R13, scales_len+64(FP)
+	MOVQ group+88(FP), R13
+	MOVQ R13, scales_cap+72(FP)
+	MOVQ d+136(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*1), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -18526,9 +20423,22 @@ group1ahead3:
 	MOVQ           R13, scales_cap+72(FP)
 
 group1scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group1step
+	CMPQ   DI, k_len+32(FP)
+	JNE    group1step
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
 
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y0, Y0, Y2
 	VUNPCKHPS Y0, Y0, Y3
@@ -18624,22 +20534,33 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+96(FP), R12
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R13
-	MOVQ    R13, scales_len+64(FP)
-	MOVQ    group+88(FP), R13
-	MOVQ    R13, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+96(FP), R12
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R13
+	MOVQ R13, scales_len+64(FP)
+	MOVQ group+88(FP), R13
+	MOVQ R13, scales_cap+72(FP)
+	MOVQ d+136(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*1), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -18983,9 +20904,26 @@ group2ahead3:
 	MOVQ           R13, scales_cap+72(FP)
 
 group2scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group2step
+	CMPQ   DI, k_len+32(FP)
+	JNE    group2step
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
 
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y4
 	VUNPCKHPS Y2, Y0, Y0
@@ -19081,24 +21019,35 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+96(FP), R12
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R13
-	MOVQ    R13, scales_len+64(FP)
-	MOVQ    group+88(FP), R13
-	MOVQ    R13, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+96(FP), R12
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R13
+	MOVQ R13, scales_len+64(FP)
+	MOVQ group+88(FP), R13
+	MOVQ R13, scales_cap+72(FP)
+	MOVQ d+136(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*1), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -19490,9 +21439,30 @@ group3ahead3:
 	MOVQ           R13, scales_cap+72(FP)
 
 group3scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group3step
+	CMPQ   DI, k_len+32(FP)
+	JNE    group3step
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+	VADDPS 128(SP), Y4, Y4
+	VADDPS 160(SP), Y5, Y5
 
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y6
 	VUNPCKHPS Y2, Y0, Y0
@@ -19588,26 +21558,37 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+96(FP), R12
-	MOVQ    d+136(FP), CX
-	LEAQ    (DI)(CX*1), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+168(FP), CX
-	MOVQ    next_len+176(FP), BX
-	MOVQ    scales_base+56(FP), R13
-	MOVQ    R13, scales_len+64(FP)
-	MOVQ    group+88(FP), R13
-	MOVQ    R13, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+96(FP), R12
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R13
+	MOVQ R13, scales_len+64(FP)
+	MOVQ group+88(FP), R13
+	MOVQ R13, scales_cap+72(FP)
+	MOVQ d+136(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	LEAQ    (DI)(R13*1), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -20047,9 +22028,34 @@ group4ahead3:
 	MOVQ           R13, scales_cap+72(FP)
 
 group4scale:
-	CMPQ DI, k_len+32(FP)
-	JNE  group4step
+	CMPQ   DI, k_len+32(FP)
+	JNE    group4step
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4first
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+	VADDPS 128(SP), Y4, Y4
+	VADDPS 160(SP), Y5, Y5
+	VADDPS 192(SP), Y6, Y6
+	VADDPS 224(SP), Y7, Y7
 
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0

@@ -4,77 +4,77 @@
 
 package asm
 
-// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax1AVX512 is Gemm1AVX512 from +0 and raises max to the results.
+// GemmMax1AVX512 is Gemm1AVX512 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge1AVX512 is Gemm1AVX512 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge1AVX512 is Gemm1AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax2AVX512 is Gemm2AVX512 from +0 and raises max to the results.
+// GemmMax2AVX512 is Gemm2AVX512 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge2AVX512 is Gemm2AVX512 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge2AVX512 is Gemm2AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax3AVX512 is Gemm3AVX512 from +0 and raises max to the results.
+// GemmMax3AVX512 is Gemm3AVX512 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge3AVX512 is Gemm3AVX512 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge3AVX512 is Gemm3AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.
+// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
-func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax4AVX512 is Gemm4AVX512 from +0 and raises max to the results.
+// GemmMax4AVX512 is Gemm4AVX512 without load and raises max to the results.
 //
 //go:noescape
-func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
+func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge4AVX512 is Gemm4AVX512 from +0, merged into c: fma(result, beta, c·alpha).
+// GemmMerge4AVX512 is Gemm4AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
 //
 //go:noescape
 func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmAVX512 is Gemm for a whole packed panel of weights, 48 lanes.
+// WeightGemmAVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
 
-// WeightGemmF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16.
+// WeightGemmF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
 
-// WeightGemmBF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16.
+// WeightGemmBF16AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows.
 //
 //go:noescape
 func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
@@ -139,7 +139,7 @@ func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, s
 //go:noescape
 func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// SkinnyQKAVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKAVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
@@ -149,7 +149,7 @@ func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int
 //go:noescape
 func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyQKF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
@@ -159,7 +159,7 @@ func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m i
 //go:noescape
 func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKBF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKBF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
@@ -169,7 +169,7 @@ func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m 
 //go:noescape
 func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKInt8AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q. It raises max to the results and prefetches rows from next on.
+// SkinnyQKInt8AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape
 func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)

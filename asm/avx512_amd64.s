@@ -4,11 +4,12 @@
 
 #include "textflag.h"
 
-// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-121
+// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -67,56 +68,32 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile12zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z9
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z10
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z11
-	ADDQ    R14, R13
-
-tile12zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile12fewer
+tile12segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R13
+	JL      tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -179,32 +156,90 @@ tile12step:
 	JNZ              tile12step
 
 tile12done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile12first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z10, Z10
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z11, Z11
+	ADDQ   ldc+24(FP), R13
+
+tile12first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile12last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z10, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z11, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile12segment
+
+tile12last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z11, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -214,53 +249,31 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile11zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z9
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z10
-	ADDQ    R14, R13
-
-tile11zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile11fewer
+tile11segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	SUBQ    $0x02, R13
+	JL      tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -320,30 +333,84 @@ tile11step:
 	JNZ              tile11step
 
 tile11done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile11first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z10, Z10
+	ADDQ   ldc+24(FP), R13
+
+tile11first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile11last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z10, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile11segment
+
+tile11last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -354,50 +421,30 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile10zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z8
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z9
-	ADDQ    R14, R13
-
-tile10zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile10fewer
+tile10segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	SUBQ    $0x02, R13
+	JL      tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -454,28 +501,78 @@ tile10step:
 	JNZ              tile10step
 
 tile10done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile10first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+
+tile10first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile10last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile10segment
+
+tile10last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -485,47 +582,29 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile9zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z7
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z8
-	ADDQ    R14, R13
-
-tile9zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile9fewer
+tile9segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	SUBQ    $0x02, R13
+	JL      tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -579,26 +658,72 @@ tile9step:
 	JNZ              tile9step
 
 tile9done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile9first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+
+tile9first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile9last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile9segment
+
+tile9last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -608,44 +733,28 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z7
-	ADDQ    R14, R13
-
-tile8zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile8fewer
+tile8segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R13
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -696,24 +805,66 @@ tile8step:
 	JNZ              tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -722,41 +873,27 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z6
-	ADDQ    R14, R13
-
-tile7zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile7fewer
+tile7segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	SUBQ    $0x02, R13
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -804,22 +941,60 @@ tile7step:
 	JNZ              tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -830,38 +1005,26 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z5
-	ADDQ    R14, R13
-
-tile6zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R13
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -906,20 +1069,54 @@ tile6step:
 	JNZ              tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -929,35 +1126,25 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z4
-	ADDQ    R14, R13
-
-tile5zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	SUBQ    $0x02, R13
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -999,18 +1186,48 @@ tile5step:
 	JNZ              tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -1020,32 +1237,24 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z3
-	ADDQ    R14, R13
-
-tile4zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $0x02, R13
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1084,16 +1293,42 @@ tile4step:
 	JNZ              tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -1102,29 +1337,23 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z2
-	ADDQ    R14, R13
-
-tile3zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	SUBQ    $0x02, R13
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1160,14 +1389,36 @@ tile3step:
 	JNZ              tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -1177,26 +1428,22 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
+	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-	VMOVUPS (R13), Z1
-	ADDQ    R14, R13
-
-tile2zero:
-	MOVQ k+112(FP), R13
-	MOVQ b_base+72(FP), R15
-	MOVQ AX, R14
-	SUBQ $0x02, R13
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	SUBQ    $0x02, R13
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1229,12 +1476,30 @@ tile2step:
 	JNZ              tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -1243,21 +1508,19 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	MOVQ    CX, R13
-	VMOVUPS (R13), Z0
-	ADDQ    R14, R13
-
-tile1zero:
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
 	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R13
+	MOVQ    R13, c_len+8(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -1323,21 +1586,36 @@ tile1step:
 	JNZ              tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-144
+// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -1396,23 +1674,31 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile12fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile12segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R13
+	JL      tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1475,47 +1761,105 @@ tile12step:
 	JNZ              tile12step
 
 tile12done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile12first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z10, Z10
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z11, Z11
+	ADDQ   ldc+24(FP), R13
+
+tile12first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile12last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z10, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z11, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile12segment
+
+tile12last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z12
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z12, Z0, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z12, Z1, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z12, Z2, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z12, Z3, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z12, Z4, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z12, Z5, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z12, Z6, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
 	VMAXPS  Z12, Z7, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z12, Z8, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z12, Z9, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMAXPS  Z12, Z10, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z11, (CX)
 	VMAXPS  Z12, Z11, Z12
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (R13)
 
 	// Go on to the next rows.
@@ -1526,22 +1870,30 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile11fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile11segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	SUBQ    $0x02, R13
+	JL      tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1601,44 +1953,98 @@ tile11step:
 	JNZ              tile11step
 
 tile11done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile11first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z10, Z10
+	ADDQ   ldc+24(FP), R13
+
+tile11first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile11last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z10, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile11segment
+
+tile11last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z11
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z11, Z0, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z11, Z1, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z11, Z2, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z11, Z3, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z11, Z4, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z11, Z5, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z11, Z6, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
 	VMAXPS  Z11, Z7, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z11, Z8, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z11, Z9, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMAXPS  Z11, Z10, Z11
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z11, (R13)
 
 	// Go on to the next rows.
@@ -1650,21 +2056,29 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile10fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile10segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	SUBQ    $0x02, R13
+	JL      tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1721,41 +2135,91 @@ tile10step:
 	JNZ              tile10step
 
 tile10done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile10first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z9, Z9
+	ADDQ   ldc+24(FP), R13
+
+tile10first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile10last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z9, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile10segment
+
+tile10last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z10
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z10, Z0, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z10, Z1, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z10, Z2, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z10, Z3, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z10, Z4, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z10, Z5, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z10, Z6, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
 	VMAXPS  Z10, Z7, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z10, Z8, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z10, Z9, Z10
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (R13)
 
 	// Go on to the next rows.
@@ -1766,20 +2230,28 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile9fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile9segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	SUBQ    $0x02, R13
+	JL      tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1833,38 +2305,84 @@ tile9step:
 	JNZ              tile9step
 
 tile9done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile9first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z8, Z8
+	ADDQ   ldc+24(FP), R13
+
+tile9first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile9last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z8, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile9segment
+
+tile9last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z9
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z9, Z0, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z9, Z1, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z9, Z2, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z9, Z3, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z9, Z4, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z9, Z5, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z9, Z6, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
 	VMAXPS  Z9, Z7, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z9, Z8, Z9
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (R13)
 
 	// Go on to the next rows.
@@ -1875,19 +2393,27 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile8segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R13
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1938,35 +2464,77 @@ tile8step:
 	JNZ              tile8step
 
 tile8done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z7, Z7
+	ADDQ   ldc+24(FP), R13
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z7, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z8
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z8, Z0, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z8, Z1, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z8, Z2, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z8, Z3, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z8, Z4, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z8, Z5, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z8, Z6, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (CX)
 	VMAXPS  Z8, Z7, Z8
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (R13)
 
 	// Go on to the next rows.
@@ -1976,18 +2544,26 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile7segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	SUBQ    $0x02, R13
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2035,32 +2611,70 @@ tile7step:
 	JNZ              tile7step
 
 tile7done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z6, Z6
+	ADDQ   ldc+24(FP), R13
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z6, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z7
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z7, Z0, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z7, Z1, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z7, Z2, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z7, Z3, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z7, Z4, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z7, Z5, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z7, Z6, Z7
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z7, (R13)
 
 	// Go on to the next rows.
@@ -2072,17 +2686,25 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R13
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2127,29 +2749,63 @@ tile6step:
 	JNZ              tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z5, Z5
+	ADDQ   ldc+24(FP), R13
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z5, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z6
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z6, Z0, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z6, Z1, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z6, Z2, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z6, Z3, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z6, Z4, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (CX)
 	VMAXPS  Z6, Z5, Z6
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (R13)
 
 	// Go on to the next rows.
@@ -2160,16 +2816,24 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	SUBQ    $0x02, R13
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2211,26 +2875,56 @@ tile5step:
 	JNZ              tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z4, Z4
+	ADDQ   ldc+24(FP), R13
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z4, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z5
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z5, Z0, Z5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z5, Z1, Z5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z5, Z2, Z5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z5, Z3, Z5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z5, Z4, Z5
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z5, (R13)
 
 	// Go on to the next rows.
@@ -2241,15 +2935,23 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $0x02, R13
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2288,23 +2990,49 @@ tile4step:
 	JNZ              tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z3, Z3
+	ADDQ   ldc+24(FP), R13
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z3, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z4
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z4, Z0, Z4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z4, Z1, Z4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z4, Z2, Z4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z4, Z3, Z4
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (R13)
 
 	// Go on to the next rows.
@@ -2314,14 +3042,22 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	SUBQ    $0x02, R13
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2357,20 +3093,42 @@ tile3step:
 	JNZ              tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z2, Z2
+	ADDQ   ldc+24(FP), R13
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z2, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z3
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z3, Z0, Z3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z3, Z1, Z3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z3, Z2, Z3
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (R13)
 
 	// Go on to the next rows.
@@ -2381,13 +3139,21 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
-	MOVQ   AX, R14
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	SUBQ    $0x02, R13
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2420,17 +3186,35 @@ tile2step:
 	JNZ              tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+	VADDPS (R13), Z1, Z1
+	ADDQ   ldc+24(FP), R13
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	VMOVUPS Z1, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z2
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z2, Z0, Z2
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (CX)
 	VMAXPS  Z2, Z1, Z2
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (R13)
 
 	// Go on to the next rows.
@@ -2440,10 +3224,18 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
+	MOVQ AX, R14
+	MOVQ b_base+72(FP), R15
+	MOVQ k+112(FP), R13
+	MOVQ R13, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
-	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
-	MOVQ    AX, R14
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -2509,14 +3301,28 @@ tile1step:
 	JNZ              tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	ADDQ   ldc+24(FP), R13
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	ADDQ    ldc+24(FP), R13
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R13
+	MOVQ    max_base+128(FP), R13
 	VMOVUPS (R13), Z1
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z1, Z0, Z1
-	ADDQ    R14, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z1, (R13)
 
 	// Go on to the next rows.
@@ -2529,6 +3335,7 @@ tile1done:
 TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -2600,8 +3407,8 @@ tile12:
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile12fewer
 
@@ -2669,68 +3476,66 @@ tile12done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z12
 	VMULPS      (R13), Z12, Z12
 	VFMADD231PS (R14), Z0, Z12
 	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z9, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z10, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z11, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -2752,8 +3557,8 @@ tile11:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile11fewer
 
@@ -2818,63 +3623,61 @@ tile11done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z11
 	VMULPS      (R13), Z11, Z11
 	VFMADD231PS (R14), Z0, Z11
 	VMOVUPS     Z11, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z9, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z10, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -2896,8 +3699,8 @@ tile10:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile10fewer
 
@@ -2959,58 +3762,56 @@ tile10done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z10
 	VMULPS      (R13), Z10, Z10
 	VFMADD231PS (R14), Z0, Z10
 	VMOVUPS     Z10, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z9, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -3030,8 +3831,8 @@ tile9:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile9fewer
 
@@ -3090,53 +3891,51 @@ tile9done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z9
 	VMULPS      (R13), Z9, Z9
 	VFMADD231PS (R14), Z0, Z9
 	VMOVUPS     Z9, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -3155,8 +3954,8 @@ tile8:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile8fewer
 
@@ -3212,48 +4011,46 @@ tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z8
 	VMULPS      (R13), Z8, Z8
 	VFMADD231PS (R14), Z0, Z8
 	VMOVUPS     Z8, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -3270,8 +4067,8 @@ tile7:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile7fewer
 
@@ -3324,43 +4121,41 @@ tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z7
 	VMULPS      (R13), Z7, Z7
 	VFMADD231PS (R14), Z0, Z7
 	VMOVUPS     Z7, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -3378,8 +4173,8 @@ tile6:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile6fewer
 
@@ -3429,38 +4224,36 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z6
 	VMULPS      (R13), Z6, Z6
 	VFMADD231PS (R14), Z0, Z6
 	VMOVUPS     Z6, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -3476,8 +4269,8 @@ tile5:
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile5fewer
 
@@ -3524,33 +4317,31 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z5
 	VMULPS      (R13), Z5, Z5
 	VFMADD231PS (R14), Z0, Z5
 	VMOVUPS     Z5, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -3565,8 +4356,8 @@ tile4:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile4fewer
 
@@ -3610,28 +4401,26 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z4
 	VMULPS      (R13), Z4, Z4
 	VFMADD231PS (R14), Z0, Z4
 	VMOVUPS     Z4, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -3644,8 +4433,8 @@ tile3:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile3fewer
 
@@ -3686,23 +4475,21 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z3
 	VMULPS      (R13), Z3, Z3
 	VFMADD231PS (R14), Z0, Z3
 	VMOVUPS     Z3, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -3715,8 +4502,8 @@ tile2:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   k+112(FP), R13
-	MOVQ   b_base+72(FP), R15
 	MOVQ   AX, R14
+	MOVQ   b_base+72(FP), R15
 	SUBQ   $0x02, R13
 	JL     tile2fewer
 
@@ -3754,18 +4541,16 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z2
 	VMULPS      (R13), Z2, Z2
 	VFMADD231PS (R14), Z0, Z2
 	VMOVUPS     Z2, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -3776,8 +4561,8 @@ tile2done:
 tile1:
 	VXORPS  Z0, Z0, Z0
 	MOVQ    k+112(FP), R13
-	MOVQ    b_base+72(FP), R15
 	MOVQ    AX, R14
+	MOVQ    b_base+72(FP), R15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -3846,24 +4631,23 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z1
 	VMULPS      (R13), Z1, Z1
 	VFMADD231PS (R14), Z0, Z1
 	VMOVUPS     Z1, (CX)
-	ADDQ        R15, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-121
+// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -3912,60 +4696,36 @@ done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z10
-	VMOVUPS 64(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z14
-	VMOVUPS 64(R11), Z15
-	ADDQ    R12, R11
-
-tile8zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile8fewer
+tile8segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	SUBQ    $0x02, R11
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4067,32 +4827,90 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z14, Z14
+	VADDPS 64(R11), Z15, Z15
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -4101,55 +4919,34 @@ tile8done:
 
 	// Tile of 7 × 2 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z10
-	VMOVUPS 64(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	ADDQ    R12, R11
-
-tile7zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile7fewer
+tile7segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	SUBQ    $0x02, R11
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4242,29 +5039,81 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -4275,50 +5124,32 @@ tile7done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z10
-	VMOVUPS 64(R11), Z11
-	ADDQ    R12, R11
-
-tile6zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R11
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4402,26 +5233,72 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -4431,45 +5308,30 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	ADDQ    R12, R11
-
-tile5zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	SUBQ    $0x02, R11
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4544,23 +5406,63 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -4570,40 +5472,28 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	ADDQ    R12, R11
-
-tile4zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R11
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4669,20 +5559,54 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -4691,35 +5615,26 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	ADDQ    R12, R11
-
-tile3zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R11
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4776,17 +5691,45 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -4796,30 +5739,24 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	ADDQ    R12, R11
-
-tile2zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $0x02, R11
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4867,14 +5804,36 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -4883,23 +5842,20 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	ADDQ    R12, R11
-
-tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -4976,22 +5932,39 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-144
+// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -5040,27 +6013,35 @@ done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile8fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile8segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	SUBQ    $0x02, R11
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5162,52 +6143,110 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z14, Z14
+	VADDPS 64(R11), Z15, Z15
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z16
 	VMOVUPS 64(R11), Z17
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z16, Z0, Z16
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z17, Z1, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z16, Z2, Z16
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z17, Z3, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z16, Z4, Z16
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z17, Z5, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z16, Z6, Z16
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z17, Z7, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z16, Z8, Z16
 	VMOVUPS Z9, 64(CX)
 	VMAXPS  Z17, Z9, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMAXPS  Z16, Z10, Z16
 	VMOVUPS Z11, 64(CX)
 	VMAXPS  Z17, Z11, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z16, Z12, Z16
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z17, Z13, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z14, (CX)
 	VMAXPS  Z16, Z14, Z16
 	VMOVUPS Z15, 64(CX)
 	VMAXPS  Z17, Z15, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (R11)
 	VMOVUPS Z17, 64(R11)
 
@@ -5218,25 +6257,33 @@ tile8done:
 
 	// Tile of 7 × 2 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile7fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile7segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	SUBQ    $0x02, R11
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5329,47 +6376,99 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z14
 	VMOVUPS 64(R11), Z15
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z14, Z0, Z14
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z15, Z1, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z14, Z2, Z14
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z15, Z3, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z14, Z4, Z14
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z15, Z5, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z14, Z6, Z14
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z15, Z7, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z14, Z8, Z14
 	VMOVUPS Z9, 64(CX)
 	VMAXPS  Z15, Z9, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMAXPS  Z14, Z10, Z14
 	VMOVUPS Z11, 64(CX)
 	VMAXPS  Z15, Z11, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z14, Z12, Z14
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z15, Z13, Z15
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z14, (R11)
 	VMOVUPS Z15, 64(R11)
 
@@ -5382,23 +6481,31 @@ tile7done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile6fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R11
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5482,42 +6589,88 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z10, Z10
+	VADDPS 64(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z12
 	VMOVUPS 64(R11), Z13
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z12, Z0, Z12
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z13, Z1, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z12, Z2, Z12
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z13, Z3, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z12, Z4, Z12
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z13, Z5, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z12, Z6, Z12
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z13, Z7, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z12, Z8, Z12
 	VMOVUPS Z9, 64(CX)
 	VMAXPS  Z13, Z9, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (CX)
 	VMAXPS  Z12, Z10, Z12
 	VMOVUPS Z11, 64(CX)
 	VMAXPS  Z13, Z11, Z13
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (R11)
 	VMOVUPS Z13, 64(R11)
 
@@ -5529,21 +6682,29 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile5fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	SUBQ    $0x02, R11
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5618,37 +6779,77 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z8, Z8
+	VADDPS 64(R11), Z9, Z9
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z10
 	VMOVUPS 64(R11), Z11
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z10, Z0, Z10
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z11, Z1, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z10, Z2, Z10
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z11, Z3, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z10, Z4, Z10
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z11, Z5, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z10, Z6, Z10
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z11, Z7, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z10, Z8, Z10
 	VMOVUPS Z9, 64(CX)
 	VMAXPS  Z11, Z9, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z10, (R11)
 	VMOVUPS Z11, 64(R11)
 
@@ -5660,19 +6861,27 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile4fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R11
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5738,32 +6947,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z8, Z0, Z8
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z9, Z1, Z9
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z8, Z2, Z8
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z9, Z3, Z9
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z8, Z4, Z8
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z9, Z5, Z9
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z8, Z6, Z8
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z9, Z7, Z9
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (R11)
 	VMOVUPS Z9, 64(R11)
 
@@ -5774,17 +7017,25 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile3fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R11
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5841,27 +7092,55 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z4, Z4
+	VADDPS 64(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z6, Z0, Z6
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z7, Z1, Z7
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z6, Z2, Z6
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z7, Z3, Z7
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z6, Z4, Z6
 	VMOVUPS Z5, 64(CX)
 	VMAXPS  Z7, Z5, Z7
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (R11)
 	VMOVUPS Z7, 64(R11)
 
@@ -5873,15 +7152,23 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile2fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $0x02, R11
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5929,22 +7216,44 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z2, Z2
+	VADDPS 64(R11), Z3, Z3
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z4
 	VMOVUPS 64(R11), Z5
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z4, Z0, Z4
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z5, Z1, Z5
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (CX)
 	VMAXPS  Z4, Z2, Z4
 	VMOVUPS Z3, 64(CX)
 	VMAXPS  Z5, Z3, Z5
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (R11)
 	VMOVUPS Z5, 64(R11)
 
@@ -5955,11 +7264,19 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -6036,17 +7353,33 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z2
 	VMOVUPS 64(R11), Z3
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z2, Z0, Z2
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z3, Z1, Z3
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z2, (R11)
 	VMOVUPS Z3, 64(R11)
 
@@ -6060,6 +7393,7 @@ tile1done:
 TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -6125,8 +7459,8 @@ tile8:
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile8fewer
 
@@ -6233,8 +7567,6 @@ tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z16
 	VMULPS      (R11), Z16, Z16
 	VFMADD231PS (R12), Z0, Z16
@@ -6243,7 +7575,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -6252,7 +7584,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -6261,7 +7593,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -6270,7 +7602,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z8, Z0
@@ -6279,7 +7611,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z10, Z0
@@ -6288,7 +7620,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z11, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -6297,7 +7629,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z13, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z14, Z0
@@ -6306,7 +7638,7 @@ tile8done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z15, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -6330,8 +7662,8 @@ tile7:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile7fewer
 
@@ -6429,8 +7761,6 @@ tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z14
 	VMULPS      (R11), Z14, Z14
 	VFMADD231PS (R12), Z0, Z14
@@ -6439,7 +7769,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -6448,7 +7778,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -6457,7 +7787,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -6466,7 +7796,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z8, Z0
@@ -6475,7 +7805,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z10, Z0
@@ -6484,7 +7814,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z11, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -6493,7 +7823,7 @@ tile7done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z13, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -6517,8 +7847,8 @@ tile6:
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile6fewer
 
@@ -6607,8 +7937,6 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z12
 	VMULPS      (R11), Z12, Z12
 	VFMADD231PS (R12), Z0, Z12
@@ -6617,7 +7945,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -6626,7 +7954,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -6635,7 +7963,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -6644,7 +7972,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z8, Z0
@@ -6653,7 +7981,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z10, Z0
@@ -6662,7 +7990,7 @@ tile6done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z11, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -6683,8 +8011,8 @@ tile5:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile5fewer
 
@@ -6764,8 +8092,6 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z10
 	VMULPS      (R11), Z10, Z10
 	VFMADD231PS (R12), Z0, Z10
@@ -6774,7 +8100,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -6783,7 +8109,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -6792,7 +8118,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -6801,7 +8127,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z8, Z0
@@ -6810,7 +8136,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -6829,8 +8155,8 @@ tile4:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile4fewer
 
@@ -6901,8 +8227,6 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z8
 	VMULPS      (R11), Z8, Z8
 	VFMADD231PS (R12), Z0, Z8
@@ -6911,7 +8235,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -6920,7 +8244,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -6929,7 +8253,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -6938,7 +8262,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -6954,8 +8278,8 @@ tile3:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile3fewer
 
@@ -7017,8 +8341,6 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z6
 	VMULPS      (R11), Z6, Z6
 	VFMADD231PS (R12), Z0, Z6
@@ -7027,7 +8349,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -7036,7 +8358,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -7045,7 +8367,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -7060,8 +8382,8 @@ tile2:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile2fewer
 
@@ -7114,8 +8436,6 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z4
 	VMULPS      (R11), Z4, Z4
 	VFMADD231PS (R12), Z0, Z4
@@ -7124,7 +8444,7 @@ tile2done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -7133,7 +8453,7 @@ tile2done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -7145,8 +8465,8 @@ tile1:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -7226,8 +8546,6 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z2
 	VMULPS      (R11), Z2, Z2
 	VFMADD231PS (R12), Z0, Z2
@@ -7236,18 +8554,19 @@ tile1done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-121
+// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -7296,76 +8615,44 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	ADDQ    R12, R11
-
-tile8zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile8fewer
+tile8segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	SUBQ    $0x02, R11
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7494,40 +8781,114 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z21, Z21
+	VADDPS 64(R11), Z22, Z22
+	VADDPS 128(R11), Z23, Z23
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -7536,69 +8897,41 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-
-tile7zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile7fewer
+tile7segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	SUBQ    $0x02, R11
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7715,36 +9048,102 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -7755,62 +9154,38 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-
-tile6zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	SUBQ    $0x02, R11
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7915,32 +9290,90 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -7950,55 +9383,35 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-
-tile5zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	SUBQ    $0x02, R11
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8091,28 +9504,78 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -8122,48 +9585,32 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-
-tile4zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R11
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8244,24 +9691,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -8270,41 +9759,29 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-
-tile3zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	SUBQ    $0x02, R11
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8373,20 +9850,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -8396,34 +9907,26 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-
-tile2zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R11
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8480,16 +9983,42 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -8498,25 +10027,21 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-
-tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -8604,23 +10129,42 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-144
+// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -8669,35 +10213,43 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile8fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile8segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	SUBQ    $0x02, R11
+	JL      tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8826,69 +10378,143 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z21, Z21
+	VADDPS 64(R11), Z22, Z22
+	VADDPS 128(R11), Z23, Z23
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z24
 	VMOVUPS 64(R11), Z25
 	VMOVUPS 128(R11), Z26
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z24, Z0, Z24
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z25, Z1, Z25
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z26, Z2, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z24, Z3, Z24
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z25, Z4, Z25
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z26, Z5, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z24, Z6, Z24
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z25, Z7, Z25
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z26, Z8, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z24, Z9, Z24
 	VMOVUPS Z10, 64(CX)
 	VMAXPS  Z25, Z10, Z25
 	VMOVUPS Z11, 128(CX)
 	VMAXPS  Z26, Z11, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z24, Z12, Z24
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z25, Z13, Z25
 	VMOVUPS Z14, 128(CX)
 	VMAXPS  Z26, Z14, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMAXPS  Z24, Z15, Z24
 	VMOVUPS Z16, 64(CX)
 	VMAXPS  Z25, Z16, Z25
 	VMOVUPS Z17, 128(CX)
 	VMAXPS  Z26, Z17, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMAXPS  Z24, Z18, Z24
 	VMOVUPS Z19, 64(CX)
 	VMAXPS  Z25, Z19, Z25
 	VMOVUPS Z20, 128(CX)
 	VMAXPS  Z26, Z20, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (CX)
 	VMAXPS  Z24, Z21, Z24
 	VMOVUPS Z22, 64(CX)
 	VMAXPS  Z25, Z22, Z25
 	VMOVUPS Z23, 128(CX)
 	VMAXPS  Z26, Z23, Z26
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z24, (R11)
 	VMOVUPS Z25, 64(R11)
 	VMOVUPS Z26, 128(R11)
@@ -8900,32 +10526,40 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile7fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile7segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	SUBQ    $0x02, R11
+	JL      tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9042,62 +10676,128 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z21
 	VMOVUPS 64(R11), Z22
 	VMOVUPS 128(R11), Z23
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z21, Z0, Z21
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z22, Z1, Z22
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z23, Z2, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z21, Z3, Z21
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z22, Z4, Z22
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z23, Z5, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z21, Z6, Z21
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z22, Z7, Z22
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z23, Z8, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z21, Z9, Z21
 	VMOVUPS Z10, 64(CX)
 	VMAXPS  Z22, Z10, Z22
 	VMOVUPS Z11, 128(CX)
 	VMAXPS  Z23, Z11, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z21, Z12, Z21
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z22, Z13, Z22
 	VMOVUPS Z14, 128(CX)
 	VMAXPS  Z23, Z14, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMAXPS  Z21, Z15, Z21
 	VMOVUPS Z16, 64(CX)
 	VMAXPS  Z22, Z16, Z22
 	VMOVUPS Z17, 128(CX)
 	VMAXPS  Z23, Z17, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMAXPS  Z21, Z18, Z21
 	VMOVUPS Z19, 64(CX)
 	VMAXPS  Z22, Z19, Z22
 	VMOVUPS Z20, 128(CX)
 	VMAXPS  Z23, Z20, Z23
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (R11)
 	VMOVUPS Z22, 64(R11)
 	VMOVUPS Z23, 128(R11)
@@ -9111,29 +10811,37 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile6fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	SUBQ    $0x02, R11
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9238,55 +10946,113 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z18
 	VMOVUPS 64(R11), Z19
 	VMOVUPS 128(R11), Z20
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z18, Z0, Z18
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z19, Z1, Z19
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z20, Z2, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z18, Z3, Z18
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z19, Z4, Z19
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z20, Z5, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z18, Z6, Z18
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z19, Z7, Z19
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z20, Z8, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z18, Z9, Z18
 	VMOVUPS Z10, 64(CX)
 	VMAXPS  Z19, Z10, Z19
 	VMOVUPS Z11, 128(CX)
 	VMAXPS  Z20, Z11, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z18, Z12, Z18
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z19, Z13, Z19
 	VMOVUPS Z14, 128(CX)
 	VMAXPS  Z20, Z14, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMAXPS  Z18, Z15, Z18
 	VMOVUPS Z16, 64(CX)
 	VMAXPS  Z19, Z16, Z19
 	VMOVUPS Z17, 128(CX)
 	VMAXPS  Z20, Z17, Z20
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (R11)
 	VMOVUPS Z19, 64(R11)
 	VMOVUPS Z20, 128(R11)
@@ -9299,26 +11065,34 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile5fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	SUBQ    $0x02, R11
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9411,48 +11185,98 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z15
 	VMOVUPS 64(R11), Z16
 	VMOVUPS 128(R11), Z17
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z15, Z0, Z15
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z16, Z1, Z16
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z17, Z2, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z15, Z3, Z15
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z16, Z4, Z16
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z17, Z5, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z15, Z6, Z15
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z16, Z7, Z16
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z17, Z8, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z15, Z9, Z15
 	VMOVUPS Z10, 64(CX)
 	VMAXPS  Z16, Z10, Z16
 	VMOVUPS Z11, 128(CX)
 	VMAXPS  Z17, Z11, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z15, Z12, Z15
 	VMOVUPS Z13, 64(CX)
 	VMAXPS  Z16, Z13, Z16
 	VMOVUPS Z14, 128(CX)
 	VMAXPS  Z17, Z14, Z17
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (R11)
 	VMOVUPS Z16, 64(R11)
 	VMOVUPS Z17, 128(R11)
@@ -9465,23 +11289,31 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile4fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R11
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9562,41 +11394,83 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z12
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z12, Z0, Z12
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z13, Z1, Z13
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z14, Z2, Z14
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z12, Z3, Z12
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z13, Z4, Z13
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z14, Z5, Z14
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z12, Z6, Z12
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z13, Z7, Z13
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z14, Z8, Z14
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMAXPS  Z12, Z9, Z12
 	VMOVUPS Z10, 64(CX)
 	VMAXPS  Z13, Z10, Z13
 	VMOVUPS Z11, 128(CX)
 	VMAXPS  Z14, Z11, Z14
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (R11)
 	VMOVUPS Z13, 64(R11)
 	VMOVUPS Z14, 128(R11)
@@ -9608,20 +11482,28 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile3fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	SUBQ    $0x02, R11
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9690,34 +11572,68 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z9
 	VMOVUPS 64(R11), Z10
 	VMOVUPS 128(R11), Z11
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z9, Z0, Z9
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z10, Z1, Z10
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z11, Z2, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z9, Z3, Z9
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z10, Z4, Z10
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z11, Z5, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMAXPS  Z9, Z6, Z9
 	VMOVUPS Z7, 64(CX)
 	VMAXPS  Z10, Z7, Z10
 	VMOVUPS Z8, 128(CX)
 	VMAXPS  Z11, Z8, Z11
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (R11)
 	VMOVUPS Z10, 64(R11)
 	VMOVUPS Z11, 128(R11)
@@ -9730,17 +11646,25 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
-	MOVQ   AX, R12
-	SUBQ   $0x02, R11
-	JL     tile2fewer
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $0x02, R11
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9797,27 +11721,53 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
 	VMOVUPS 128(R11), Z8
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z6, Z0, Z6
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z7, Z1, Z7
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z8, Z2, Z8
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMAXPS  Z6, Z3, Z6
 	VMOVUPS Z4, 64(CX)
 	VMAXPS  Z7, Z4, Z7
 	VMOVUPS Z5, 128(CX)
 	VMAXPS  Z8, Z5, Z8
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (R11)
 	VMOVUPS Z7, 64(R11)
 	VMOVUPS Z8, 128(R11)
@@ -9829,12 +11779,20 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	MOVQ k+112(FP), R11
+	MOVQ R11, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
-	MOVQ    AX, R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -9922,20 +11880,38 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R11
+	MOVQ    max_base+128(FP), R11
 	VMOVUPS (R11), Z3
 	VMOVUPS 64(R11), Z4
 	VMOVUPS 128(R11), Z5
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z3, Z0, Z3
 	VMOVUPS Z1, 64(CX)
 	VMAXPS  Z4, Z1, Z4
 	VMOVUPS Z2, 128(CX)
 	VMAXPS  Z5, Z2, Z5
-	ADDQ    R12, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (R11)
 	VMOVUPS Z4, 64(R11)
 	VMOVUPS Z5, 128(R11)
@@ -9950,6 +11926,7 @@ tile1done:
 TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -10023,8 +12000,8 @@ tile8:
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile8fewer
 
@@ -10158,8 +12135,6 @@ tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z24
 	VMULPS      (R11), Z24, Z24
 	VFMADD231PS (R12), Z0, Z24
@@ -10172,7 +12147,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -10185,7 +12160,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -10198,7 +12173,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -10211,7 +12186,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -10224,7 +12199,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -10237,7 +12212,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z18, Z0
@@ -10250,7 +12225,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z20, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z21, Z0
@@ -10263,7 +12238,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z23, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -10294,8 +12269,8 @@ tile7:
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile7fewer
 
@@ -10417,8 +12392,6 @@ tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z21
 	VMULPS      (R11), Z21, Z21
 	VFMADD231PS (R12), Z0, Z21
@@ -10431,7 +12404,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -10444,7 +12417,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -10457,7 +12430,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -10470,7 +12443,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -10483,7 +12456,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -10496,7 +12469,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z18, Z0
@@ -10509,7 +12482,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z20, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -10539,8 +12512,8 @@ tile6:
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile6fewer
 
@@ -10650,8 +12623,6 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z18
 	VMULPS      (R11), Z18, Z18
 	VFMADD231PS (R12), Z0, Z18
@@ -10664,7 +12635,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -10677,7 +12648,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -10690,7 +12661,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -10703,7 +12674,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -10716,7 +12687,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -10729,7 +12700,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -10755,8 +12726,8 @@ tile5:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile5fewer
 
@@ -10854,8 +12825,6 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z15
 	VMULPS      (R11), Z15, Z15
 	VFMADD231PS (R12), Z0, Z15
@@ -10868,7 +12837,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -10881,7 +12850,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -10894,7 +12863,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -10907,7 +12876,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -10920,7 +12889,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -10943,8 +12912,8 @@ tile4:
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile4fewer
 
@@ -11030,8 +12999,6 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z12
 	VMULPS      (R11), Z12, Z12
 	VFMADD231PS (R12), Z0, Z12
@@ -11044,7 +13011,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -11057,7 +13024,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -11070,7 +13037,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -11083,7 +13050,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -11102,8 +13069,8 @@ tile3:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile3fewer
 
@@ -11177,8 +13144,6 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z9
 	VMULPS      (R11), Z9, Z9
 	VFMADD231PS (R12), Z0, Z9
@@ -11191,7 +13156,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -11204,7 +13169,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -11217,7 +13182,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -11234,8 +13199,8 @@ tile2:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	MOVQ   k+112(FP), R11
-	MOVQ   b_base+72(FP), R13
 	MOVQ   AX, R12
+	MOVQ   b_base+72(FP), R13
 	SUBQ   $0x02, R11
 	JL     tile2fewer
 
@@ -11297,8 +13262,6 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z6
 	VMULPS      (R11), Z6, Z6
 	VFMADD231PS (R12), Z0, Z6
@@ -11311,7 +13274,7 @@ tile2done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -11324,7 +13287,7 @@ tile2done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -11337,8 +13300,8 @@ tile1:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -11429,8 +13392,6 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z3
 	VMULPS      (R11), Z3, Z3
 	VFMADD231PS (R12), Z0, Z3
@@ -11443,18 +13404,19 @@ tile1done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-121
+// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -11498,74 +13460,44 @@ done:
 
 	// Tile of 6 × 4 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	VMOVUPS 192(R10), Z15
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z16
-	VMOVUPS 64(R10), Z17
-	VMOVUPS 128(R10), Z18
-	VMOVUPS 192(R10), Z19
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z20
-	VMOVUPS 64(R10), Z21
-	VMOVUPS 128(R10), Z22
-	VMOVUPS 192(R10), Z23
-	ADDQ    R11, R10
-
-tile6zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile6fewer
+tile6segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	SUBQ    $0x02, R10
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -11691,38 +13623,108 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z16, Z16
+	VADDPS 64(R10), Z17, Z17
+	VADDPS 128(R10), Z18, Z18
+	VADDPS 192(R10), Z19, Z19
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z20, Z20
+	VADDPS 64(R10), Z21, Z21
+	VADDPS 128(R10), Z22, Z22
+	VADDPS 192(R10), Z23, Z23
+	ADDQ   ldc+24(FP), R10
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	VMOVUPS Z18, 128(R10)
+	VMOVUPS Z19, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, 64(R10)
+	VMOVUPS Z22, 128(R10)
+	VMOVUPS Z23, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
 	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, 64(CX)
 	VMOVUPS Z18, 128(CX)
 	VMOVUPS Z19, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, 64(CX)
 	VMOVUPS Z22, 128(CX)
 	VMOVUPS Z23, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -11732,65 +13734,40 @@ tile6done:
 
 	// Tile of 5 × 4 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	VMOVUPS 192(R10), Z15
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z16
-	VMOVUPS 64(R10), Z17
-	VMOVUPS 128(R10), Z18
-	VMOVUPS 192(R10), Z19
-	ADDQ    R11, R10
-
-tile5zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile5fewer
+tile5segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	SUBQ    $0x02, R10
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -11901,33 +13878,93 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z16, Z16
+	VADDPS 64(R10), Z17, Z17
+	VADDPS 128(R10), Z18, Z18
+	VADDPS 192(R10), Z19, Z19
+	ADDQ   ldc+24(FP), R10
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	VMOVUPS Z18, 128(R10)
+	VMOVUPS Z19, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
 	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, 64(CX)
 	VMOVUPS Z18, 128(CX)
 	VMOVUPS Z19, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -11937,56 +13974,36 @@ tile5done:
 
 	// Tile of 4 × 4 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	VMOVUPS 192(R10), Z15
-	ADDQ    R11, R10
-
-tile4zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile4fewer
+tile4segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	SUBQ    $0x02, R10
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12082,28 +14099,78 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
 	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -12112,47 +14179,32 @@ tile4done:
 
 	// Tile of 3 × 4 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	ADDQ    R11, R10
-
-tile3zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile3fewer
+tile3segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R10
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12233,23 +14285,63 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, 64(CX)
 	VMOVUPS Z10, 128(CX)
 	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -12259,38 +14351,28 @@ tile3done:
 
 	// Tile of 2 × 4 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
 
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	ADDQ    R11, R10
-
-tile2zero:
-	MOVQ k+112(FP), R10
-	MOVQ b_base+72(FP), R12
-	MOVQ AX, R11
-	SUBQ $0x02, R10
-	JL   tile2fewer
+tile2segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R10
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12356,18 +14438,48 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, 64(CX)
 	VMOVUPS Z6, 128(CX)
 	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -12376,27 +14488,22 @@ tile2done:
 
 	// Tile of 1 × 4 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	MOVQ    CX, R10
-	VMOVUPS (R10), Z0
-	VMOVUPS 64(R10), Z1
-	VMOVUPS 128(R10), Z2
-	VMOVUPS 192(R10), Z3
-	ADDQ    R11, R10
-
-tile1zero:
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
 	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R10
+	MOVQ    R10, c_len+8(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -12495,24 +14602,45 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-144
+// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -12556,35 +14684,43 @@ done:
 
 	// Tile of 6 × 4 vectors.
 tile6:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile6fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile6segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	SUBQ    $0x02, R10
+	JL      tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12710,14 +14846,84 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z16, Z16
+	VADDPS 64(R10), Z17, Z17
+	VADDPS 128(R10), Z18, Z18
+	VADDPS 192(R10), Z19, Z19
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z20, Z20
+	VADDPS 64(R10), Z21, Z21
+	VADDPS 128(R10), Z22, Z22
+	VADDPS 192(R10), Z23, Z23
+	ADDQ   ldc+24(FP), R10
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	VMOVUPS Z18, 128(R10)
+	VMOVUPS Z19, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, 64(R10)
+	VMOVUPS Z22, 128(R10)
+	VMOVUPS Z23, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z24
 	VMOVUPS 64(R10), Z25
 	VMOVUPS 128(R10), Z26
 	VMOVUPS 192(R10), Z27
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z24, Z0, Z24
 	VMOVUPS Z1, 64(CX)
@@ -12726,7 +14932,7 @@ tile6done:
 	VMAXPS  Z26, Z2, Z26
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z27, Z3, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z24, Z4, Z24
 	VMOVUPS Z5, 64(CX)
@@ -12735,7 +14941,7 @@ tile6done:
 	VMAXPS  Z26, Z6, Z26
 	VMOVUPS Z7, 192(CX)
 	VMAXPS  Z27, Z7, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z24, Z8, Z24
 	VMOVUPS Z9, 64(CX)
@@ -12744,7 +14950,7 @@ tile6done:
 	VMAXPS  Z26, Z10, Z26
 	VMOVUPS Z11, 192(CX)
 	VMAXPS  Z27, Z11, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z24, Z12, Z24
 	VMOVUPS Z13, 64(CX)
@@ -12753,7 +14959,7 @@ tile6done:
 	VMAXPS  Z26, Z14, Z26
 	VMOVUPS Z15, 192(CX)
 	VMAXPS  Z27, Z15, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (CX)
 	VMAXPS  Z24, Z16, Z24
 	VMOVUPS Z17, 64(CX)
@@ -12762,7 +14968,7 @@ tile6done:
 	VMAXPS  Z26, Z18, Z26
 	VMOVUPS Z19, 192(CX)
 	VMAXPS  Z27, Z19, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z20, (CX)
 	VMAXPS  Z24, Z20, Z24
 	VMOVUPS Z21, 64(CX)
@@ -12771,7 +14977,7 @@ tile6done:
 	VMAXPS  Z26, Z22, Z26
 	VMOVUPS Z23, 192(CX)
 	VMAXPS  Z27, Z23, Z27
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z24, (R10)
 	VMOVUPS Z25, 64(R10)
 	VMOVUPS Z26, 128(R10)
@@ -12785,31 +14991,39 @@ tile6done:
 
 	// Tile of 5 × 4 vectors.
 tile5:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile5fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile5segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	SUBQ    $0x02, R10
+	JL      tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12920,14 +15134,74 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z16, Z16
+	VADDPS 64(R10), Z17, Z17
+	VADDPS 128(R10), Z18, Z18
+	VADDPS 192(R10), Z19, Z19
+	ADDQ   ldc+24(FP), R10
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	VMOVUPS Z18, 128(R10)
+	VMOVUPS Z19, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z20
 	VMOVUPS 64(R10), Z21
 	VMOVUPS 128(R10), Z22
 	VMOVUPS 192(R10), Z23
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z20, Z0, Z20
 	VMOVUPS Z1, 64(CX)
@@ -12936,7 +15210,7 @@ tile5done:
 	VMAXPS  Z22, Z2, Z22
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z23, Z3, Z23
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z20, Z4, Z20
 	VMOVUPS Z5, 64(CX)
@@ -12945,7 +15219,7 @@ tile5done:
 	VMAXPS  Z22, Z6, Z22
 	VMOVUPS Z7, 192(CX)
 	VMAXPS  Z23, Z7, Z23
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z20, Z8, Z20
 	VMOVUPS Z9, 64(CX)
@@ -12954,7 +15228,7 @@ tile5done:
 	VMAXPS  Z22, Z10, Z22
 	VMOVUPS Z11, 192(CX)
 	VMAXPS  Z23, Z11, Z23
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z20, Z12, Z20
 	VMOVUPS Z13, 64(CX)
@@ -12963,7 +15237,7 @@ tile5done:
 	VMAXPS  Z22, Z14, Z22
 	VMOVUPS Z15, 192(CX)
 	VMAXPS  Z23, Z15, Z23
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (CX)
 	VMAXPS  Z20, Z16, Z20
 	VMOVUPS Z17, 64(CX)
@@ -12972,7 +15246,7 @@ tile5done:
 	VMAXPS  Z22, Z18, Z22
 	VMOVUPS Z19, 192(CX)
 	VMAXPS  Z23, Z19, Z23
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z20, (R10)
 	VMOVUPS Z21, 64(R10)
 	VMOVUPS Z22, 128(R10)
@@ -12986,27 +15260,35 @@ tile5done:
 
 	// Tile of 4 × 4 vectors.
 tile4:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile4fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile4segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	SUBQ    $0x02, R10
+	JL      tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -13102,14 +15384,64 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z12, Z12
+	VADDPS 64(R10), Z13, Z13
+	VADDPS 128(R10), Z14, Z14
+	VADDPS 192(R10), Z15, Z15
+	ADDQ   ldc+24(FP), R10
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z16
 	VMOVUPS 64(R10), Z17
 	VMOVUPS 128(R10), Z18
 	VMOVUPS 192(R10), Z19
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z16, Z0, Z16
 	VMOVUPS Z1, 64(CX)
@@ -13118,7 +15450,7 @@ tile4done:
 	VMAXPS  Z18, Z2, Z18
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z19, Z3, Z19
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z16, Z4, Z16
 	VMOVUPS Z5, 64(CX)
@@ -13127,7 +15459,7 @@ tile4done:
 	VMAXPS  Z18, Z6, Z18
 	VMOVUPS Z7, 192(CX)
 	VMAXPS  Z19, Z7, Z19
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z16, Z8, Z16
 	VMOVUPS Z9, 64(CX)
@@ -13136,7 +15468,7 @@ tile4done:
 	VMAXPS  Z18, Z10, Z18
 	VMOVUPS Z11, 192(CX)
 	VMAXPS  Z19, Z11, Z19
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMAXPS  Z16, Z12, Z16
 	VMOVUPS Z13, 64(CX)
@@ -13145,7 +15477,7 @@ tile4done:
 	VMAXPS  Z18, Z14, Z18
 	VMOVUPS Z15, 192(CX)
 	VMAXPS  Z19, Z15, Z19
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z16, (R10)
 	VMOVUPS Z17, 64(R10)
 	VMOVUPS Z18, 128(R10)
@@ -13158,23 +15490,31 @@ tile4done:
 
 	// Tile of 3 × 4 vectors.
 tile3:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile3fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile3segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	SUBQ    $0x02, R10
+	JL      tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -13255,14 +15595,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z8, Z8
+	VADDPS 64(R10), Z9, Z9
+	VADDPS 128(R10), Z10, Z10
+	VADDPS 192(R10), Z11, Z11
+	ADDQ   ldc+24(FP), R10
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z12
 	VMOVUPS 64(R10), Z13
 	VMOVUPS 128(R10), Z14
 	VMOVUPS 192(R10), Z15
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z12, Z0, Z12
 	VMOVUPS Z1, 64(CX)
@@ -13271,7 +15651,7 @@ tile3done:
 	VMAXPS  Z14, Z2, Z14
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z15, Z3, Z15
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z12, Z4, Z12
 	VMOVUPS Z5, 64(CX)
@@ -13280,7 +15660,7 @@ tile3done:
 	VMAXPS  Z14, Z6, Z14
 	VMOVUPS Z7, 192(CX)
 	VMAXPS  Z15, Z7, Z15
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (CX)
 	VMAXPS  Z12, Z8, Z12
 	VMOVUPS Z9, 64(CX)
@@ -13289,7 +15669,7 @@ tile3done:
 	VMAXPS  Z14, Z10, Z14
 	VMOVUPS Z11, 192(CX)
 	VMAXPS  Z15, Z11, Z15
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (R10)
 	VMOVUPS Z13, 64(R10)
 	VMOVUPS Z14, 128(R10)
@@ -13303,19 +15683,27 @@ tile3done:
 
 	// Tile of 2 × 4 vectors.
 tile2:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
-	MOVQ   AX, R11
-	SUBQ   $0x02, R10
-	JL     tile2fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile2segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $0x02, R10
+	JL      tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -13381,14 +15769,44 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+	VADDPS (R10), Z4, Z4
+	VADDPS 64(R10), Z5, Z5
+	VADDPS 128(R10), Z6, Z6
+	VADDPS 192(R10), Z7, Z7
+	ADDQ   ldc+24(FP), R10
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z8
 	VMOVUPS 64(R10), Z9
 	VMOVUPS 128(R10), Z10
 	VMOVUPS 192(R10), Z11
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z8, Z0, Z8
 	VMOVUPS Z1, 64(CX)
@@ -13397,7 +15815,7 @@ tile2done:
 	VMAXPS  Z10, Z2, Z10
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z11, Z3, Z11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (CX)
 	VMAXPS  Z8, Z4, Z8
 	VMOVUPS Z5, 64(CX)
@@ -13406,7 +15824,7 @@ tile2done:
 	VMAXPS  Z10, Z6, Z10
 	VMOVUPS Z7, 192(CX)
 	VMAXPS  Z11, Z7, Z11
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z8, (R10)
 	VMOVUPS Z9, 64(R10)
 	VMOVUPS Z10, 128(R10)
@@ -13419,13 +15837,21 @@ tile2done:
 
 	// Tile of 1 × 4 vectors.
 tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R10
+	MOVQ R10, c_len+8(FP)
+	MOVQ $0x00000000, c_cap+16(FP)
+
+tile1segment:
+	MOVQ    c_len+8(FP), R10
+	CMPQ    R10, seg+120(FP)
+	CMOVQGT seg+120(FP), R10
+	SUBQ    R10, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
-	MOVQ    AX, R11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -13524,14 +15950,34 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R10
+	VADDPS (R10), Z0, Z0
+	VADDPS 64(R10), Z1, Z1
+	VADDPS 128(R10), Z2, Z2
+	VADDPS 192(R10), Z3, Z3
+	ADDQ   ldc+24(FP), R10
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R10
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, 192(R10)
+	ADDQ    ldc+24(FP), R10
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+120(FP), R10
+	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
 	VMOVUPS 128(R10), Z6
 	VMOVUPS 192(R10), Z7
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMAXPS  Z4, Z0, Z4
 	VMOVUPS Z1, 64(CX)
@@ -13540,7 +15986,7 @@ tile1done:
 	VMAXPS  Z6, Z2, Z6
 	VMOVUPS Z3, 192(CX)
 	VMAXPS  Z7, Z3, Z7
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z4, (R10)
 	VMOVUPS Z5, 64(R10)
 	VMOVUPS Z6, 128(R10)
@@ -13556,6 +16002,7 @@ tile1done:
 TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -13624,8 +16071,8 @@ tile6:
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile6fewer
 
@@ -13756,8 +16203,6 @@ tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z24
 	VMULPS      (R10), Z24, Z24
 	VFMADD231PS (R11), Z0, Z24
@@ -13774,7 +16219,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -13791,7 +16236,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -13808,7 +16253,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -13825,7 +16270,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z16, Z0
@@ -13842,7 +16287,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z19, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z20, Z0
@@ -13859,7 +16304,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z23, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -13890,8 +16335,8 @@ tile5:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile5fewer
 
@@ -14007,8 +16452,6 @@ tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z20
 	VMULPS      (R10), Z20, Z20
 	VFMADD231PS (R11), Z0, Z20
@@ -14025,7 +16468,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -14042,7 +16485,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -14059,7 +16502,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -14076,7 +16519,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z16, Z0
@@ -14093,7 +16536,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z19, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -14120,8 +16563,8 @@ tile4:
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile4fewer
 
@@ -14222,8 +16665,6 @@ tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z16
 	VMULPS      (R10), Z16, Z16
 	VFMADD231PS (R11), Z0, Z16
@@ -14240,7 +16681,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -14257,7 +16698,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -14274,7 +16715,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -14291,7 +16732,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -14313,8 +16754,8 @@ tile3:
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile3fewer
 
@@ -14400,8 +16841,6 @@ tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z12
 	VMULPS      (R10), Z12, Z12
 	VFMADD231PS (R11), Z0, Z12
@@ -14418,7 +16857,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -14435,7 +16874,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -14452,7 +16891,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -14471,8 +16910,8 @@ tile2:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	MOVQ   k+112(FP), R10
-	MOVQ   b_base+72(FP), R12
 	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	SUBQ   $0x02, R10
 	JL     tile2fewer
 
@@ -14543,8 +16982,6 @@ tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z8
 	VMULPS      (R10), Z8, Z8
 	VFMADD231PS (R11), Z0, Z8
@@ -14561,7 +16998,7 @@ tile2done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -14578,7 +17015,7 @@ tile2done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -14592,8 +17029,8 @@ tile1:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	MOVQ    k+112(FP), R10
-	MOVQ    b_base+72(FP), R12
 	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -14695,8 +17132,6 @@ tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z4
 	VMULPS      (R10), Z4, Z4
 	VFMADD231PS (R11), Z0, Z4
@@ -14713,7 +17148,7 @@ tile1done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -14725,6 +17160,7 @@ tile1done:
 TEXT ·WeightGemmAVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -14773,6 +17209,21 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile8segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile8start
+	MOVQ $0x00000080, R11
+
+tile8start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -14797,52 +17248,8 @@ tile8:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	ADDQ    R12, R11
-
-tile8zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile8fewer
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -14980,40 +17387,114 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z21, Z21
+	VADDPS 64(R11), Z22, Z22
+	VADDPS 128(R11), Z23, Z23
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -15022,6 +17503,21 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile7segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile7start
+	MOVQ $0x00000080, R11
+
+tile7start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -15043,48 +17539,8 @@ tile7:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-
-tile7zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile7fewer
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15210,36 +17666,102 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -15250,6 +17772,21 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile6segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile6start
+	MOVQ $0x00000080, R11
+
+tile6start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -15268,44 +17805,8 @@ tile6:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-
-tile6zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile6fewer
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15419,32 +17920,90 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -15454,6 +18013,21 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile5segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile5start
+	MOVQ $0x00000080, R11
+
+tile5start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -15469,40 +18043,8 @@ tile5:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-
-tile5zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile5fewer
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15595,28 +18137,78 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -15626,6 +18218,21 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile4segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile4start
+	MOVQ $0x00000080, R11
+
+tile4start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -15638,36 +18245,8 @@ tile4:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-
-tile4zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile4fewer
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15748,24 +18327,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -15774,6 +18395,21 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile3segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile3start
+	MOVQ $0x00000080, R11
+
+tile3start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -15783,32 +18419,8 @@ tile3:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-
-tile3zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile3fewer
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15877,20 +18489,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -15900,34 +18546,29 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R11
+
+tile2start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-
-tile2zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile2fewer
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15984,16 +18625,42 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -16002,25 +18669,24 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-
-tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R11
+
+tile1start:
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -16108,12 +18774,30 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -16125,6 +18809,7 @@ tile1done:
 TEXT ·WeightGemmF16AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -16173,6 +18858,21 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile8segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile8start
+	MOVQ $0x00000080, R11
+
+tile8start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16197,52 +18897,8 @@ tile8:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	ADDQ    R12, R11
-
-tile8zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile8fewer
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16377,40 +19033,114 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z21, Z21
+	VADDPS 64(R11), Z22, Z22
+	VADDPS 128(R11), Z23, Z23
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -16419,6 +19149,21 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile7segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile7start
+	MOVQ $0x00000080, R11
+
+tile7start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16440,48 +19185,8 @@ tile7:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-
-tile7zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile7fewer
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16604,36 +19309,102 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -16644,6 +19415,21 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile6segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile6start
+	MOVQ $0x00000080, R11
+
+tile6start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16662,44 +19448,8 @@ tile6:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-
-tile6zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile6fewer
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16810,32 +19560,90 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -16845,6 +19653,21 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile5segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile5start
+	MOVQ $0x00000080, R11
+
+tile5start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16860,40 +19683,8 @@ tile5:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-
-tile5zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile5fewer
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16986,28 +19777,78 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -17017,6 +19858,21 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile4segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile4start
+	MOVQ $0x00000080, R11
+
+tile4start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17029,36 +19885,8 @@ tile4:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-
-tile4zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile4fewer
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -17139,24 +19967,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -17165,6 +20035,21 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile3segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile3start
+	MOVQ $0x00000080, R11
+
+tile3start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17174,32 +20059,8 @@ tile3:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-
-tile3zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile3fewer
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -17268,20 +20129,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -17291,34 +20186,29 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R11
+
+tile2start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-
-tile2zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile2fewer
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -17375,16 +20265,42 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -17393,25 +20309,24 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-
-tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R11
+
+tile1start:
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -17532,12 +20447,30 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -17549,6 +20482,7 @@ tile1done:
 TEXT ·WeightGemmBF16AVX512(SB), NOSPLIT, $0-121
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
+	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -17597,6 +20531,21 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile8segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile8start
+	MOVQ $0x00000080, R11
+
+tile8start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17621,52 +20570,8 @@ tile8:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile8zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	ADDQ    R12, R11
-
-tile8zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile8fewer
+	SUBQ   $0x02, R11
+	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -17810,40 +20715,114 @@ tile8step:
 	JNZ          tile8step
 
 tile8done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile8first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z21, Z21
+	VADDPS 64(R11), Z22, Z22
+	VADDPS 128(R11), Z23, Z23
+	ADDQ   ldc+24(FP), R11
+
+tile8first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile8last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile8segment
+
+tile8last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -17852,6 +20831,21 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile7segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile7start
+	MOVQ $0x00000080, R11
+
+tile7start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17873,48 +20867,8 @@ tile7:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile7zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	ADDQ    R12, R11
-
-tile7zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile7fewer
+	SUBQ   $0x02, R11
+	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18046,36 +21000,102 @@ tile7step:
 	JNZ          tile7step
 
 tile7done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile7first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z18, Z18
+	VADDPS 64(R11), Z19, Z19
+	VADDPS 128(R11), Z20, Z20
+	ADDQ   ldc+24(FP), R11
+
+tile7first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile7last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile7segment
+
+tile7last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -18086,6 +21106,21 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile6segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile6start
+	MOVQ $0x00000080, R11
+
+tile6start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18104,44 +21139,8 @@ tile6:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile6zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	ADDQ    R12, R11
-
-tile6zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile6fewer
+	SUBQ   $0x02, R11
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18261,32 +21260,90 @@ tile6step:
 	JNZ          tile6step
 
 tile6done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile6first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z15, Z15
+	VADDPS 64(R11), Z16, Z16
+	VADDPS 128(R11), Z17, Z17
+	ADDQ   ldc+24(FP), R11
+
+tile6first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile6last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile6segment
+
+tile6last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -18296,6 +21353,21 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile5segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile5start
+	MOVQ $0x00000080, R11
+
+tile5start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18311,40 +21383,8 @@ tile5:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile5zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	ADDQ    R12, R11
-
-tile5zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile5fewer
+	SUBQ   $0x02, R11
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18446,28 +21486,78 @@ tile5step:
 	JNZ          tile5step
 
 tile5done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile5first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z12, Z12
+	VADDPS 64(R11), Z13, Z13
+	VADDPS 128(R11), Z14, Z14
+	ADDQ   ldc+24(FP), R11
+
+tile5first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile5last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile5segment
+
+tile5last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -18477,6 +21567,21 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile4segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile4start
+	MOVQ $0x00000080, R11
+
+tile4start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18489,36 +21594,8 @@ tile4:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile4zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	ADDQ    R12, R11
-
-tile4zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile4fewer
+	SUBQ   $0x02, R11
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18608,24 +21685,66 @@ tile4step:
 	JNZ          tile4step
 
 tile4done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile4first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z9, Z9
+	VADDPS 64(R11), Z10, Z10
+	VADDPS 128(R11), Z11, Z11
+	ADDQ   ldc+24(FP), R11
+
+tile4first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile4last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile4segment
+
+tile4last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -18634,6 +21753,21 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile3segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile3start
+	MOVQ $0x00000080, R11
+
+tile3start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18643,32 +21777,8 @@ tile3:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile3zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	ADDQ    R12, R11
-
-tile3zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile3fewer
+	SUBQ   $0x02, R11
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18746,20 +21856,54 @@ tile3step:
 	JNZ          tile3step
 
 tile3done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile3first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z6, Z6
+	VADDPS 64(R11), Z7, Z7
+	VADDPS 128(R11), Z8, Z8
+	ADDQ   ldc+24(FP), R11
+
+tile3first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile3last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile3segment
+
+tile3last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -18769,34 +21913,29 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile2segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile2start
+	MOVQ $0x00000080, R11
+
+tile2start:
+	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile2zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	ADDQ    R12, R11
-
-tile2zero:
-	MOVQ k+112(FP), R11
-	MOVQ b_base+72(FP), R13
-	MOVQ AX, R12
-	SUBQ $0x02, R11
-	JL   tile2fewer
+	SUBQ   $0x02, R11
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18862,16 +22001,42 @@ tile2step:
 	JNZ          tile2step
 
 tile2done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile2first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+	VADDPS (R11), Z3, Z3
+	VADDPS 64(R11), Z4, Z4
+	VADDPS 128(R11), Z5, Z5
+	ADDQ   ldc+24(FP), R11
+
+tile2first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile2last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile2segment
+
+tile2last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -18880,25 +22045,24 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-
-	// The chains start from +0, or from C.
-	CMPB    load+120(FP), $0x00
-	JE      tile1zero
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	MOVQ    CX, R11
-	VMOVUPS (R11), Z0
-	VMOVUPS 64(R11), Z1
-	VMOVUPS 128(R11), Z2
-	ADDQ    R12, R11
-
-tile1zero:
-	MOVQ    k+112(FP), R11
-	MOVQ    b_base+72(FP), R13
 	MOVQ    AX, R12
+	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R11
+	MOVQ    R11, c_len+8(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, c_cap+16(FP)
+
+tile1segment:
+	MOVQ c_len+8(FP), R11
+	CMPQ R11, $0x80
+	JLE  tile1start
+	MOVQ $0x00000080, R11
+
+tile1start:
+	SUBQ    R11, c_len+8(FP)
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -19052,12 +22216,30 @@ tile1step:
 	JNZ          tile1step
 
 tile1done:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	CMPQ   c_cap+16(FP), $0x00
+	JE     tile1first
+	MOVQ   CX, R11
+	VADDPS (R11), Z0, Z0
+	VADDPS 64(R11), Z1, Z1
+	VADDPS 128(R11), Z2, Z2
+	ADDQ   ldc+24(FP), R11
+
+tile1first:
+	CMPQ    c_len+8(FP), $0x00
+	JE      tile1last
+	MOVQ    CX, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	ADDQ    ldc+24(FP), R11
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     tile1segment
+
+tile1last:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    ldc+24(FP), CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -21971,7 +25153,7 @@ finite:
 
 // func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $512-160
 	MOVQ ldk+48(FP), AX
 	SHLQ $0x02, AX
 	MOVQ far+152(FP), DX
@@ -22047,16 +25229,28 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Z0, Z0, Z0
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Z0, Z0, Z0
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group1rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -22152,21 +25346,25 @@ group1ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group1store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y1
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z1, Z1
-	VMOVUPS          -32(R8), Y2
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z2, Z2
-	VMOVUPS          -32(R9), Y3
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z3, Z3
-	VMOVUPS          -32(R10), Y4
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z4, Z4
+
+group1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group1sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group1sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y1
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS      -32(R8), Y2
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS      -32(R9), Y3
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS      -32(R10), Y4
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z4, Z4
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
@@ -22203,48 +25401,60 @@ group1ahead4:
 	VSHUFF32X4       $0xdd, Z9, Z5, Z8
 	VSHUFF32X4       $0x88, Z3, Z1, Z5
 	VSHUFF32X4       $0xdd, Z3, Z1, Z1
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group1skip1
 	VFMADD231PS.BCST (R12), Z4, Z0
 	ADDQ             SI, R12
 
 group1skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group1skip2
 	VFMADD231PS.BCST (R12), Z2, Z0
 	ADDQ             SI, R12
 
 group1skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group1skip3
 	VFMADD231PS.BCST (R12), Z5, Z0
 	ADDQ             SI, R12
 
 group1skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group1skip4
 	VFMADD231PS.BCST (R12), Z7, Z0
 	ADDQ             SI, R12
 
 group1skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group1skip5
 	VFMADD231PS.BCST (R12), Z6, Z0
 	ADDQ             SI, R12
 
 group1skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group1skip6
 	VFMADD231PS.BCST (R12), Z8, Z0
 	ADDQ             SI, R12
 
 group1skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group1skip7
 	VFMADD231PS.BCST (R12), Z1, Z0
 	ADDQ             SI, R12
 
 group1skip7:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1first
+	VADDPS (SP), Z0, Z0
+
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z0, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
 group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z0, Z0, Z1
@@ -22335,17 +25545,29 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group2rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -22449,21 +25671,25 @@ group2ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group2store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y2
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z2, Z2
-	VMOVUPS          -32(R8), Y3
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z3, Z3
-	VMOVUPS          -32(R9), Y4
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z4, Z4
-	VMOVUPS          -32(R10), Y5
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z5, Z5
+
+group2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group2sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group2sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z2, Z6
@@ -22500,55 +25726,69 @@ group2ahead4:
 	VSHUFF32X4       $0xdd, Z10, Z6, Z9
 	VSHUFF32X4       $0x88, Z4, Z2, Z6
 	VSHUFF32X4       $0xdd, Z4, Z2, Z2
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group2skip1
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
 	ADDQ             SI, R12
 
 group2skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group2skip2
 	VFMADD231PS.BCST (R12), Z3, Z0
 	VFMADD231PS.BCST 4(R12), Z3, Z1
 	ADDQ             SI, R12
 
 group2skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group2skip3
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
 	ADDQ             SI, R12
 
 group2skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group2skip4
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
 	ADDQ             SI, R12
 
 group2skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group2skip5
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
 	ADDQ             SI, R12
 
 group2skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group2skip6
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
 	ADDQ             SI, R12
 
 group2skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group2skip7
 	VFMADD231PS.BCST (R12), Z2, Z0
 	VFMADD231PS.BCST 4(R12), Z2, Z1
 	ADDQ             SI, R12
 
 group2skip7:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
 group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z2
@@ -22639,18 +25879,30 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group3rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -22762,21 +26014,25 @@ group3ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group3store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y3
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z3, Z3
-	VMOVUPS          -32(R8), Y4
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z4, Z4
-	VMOVUPS          -32(R9), Y5
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z5, Z5
-	VMOVUPS          -32(R10), Y6
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z6, Z6
+
+group3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group3sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group3sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y3
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS      -32(R8), Y4
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS      -32(R9), Y5
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS      -32(R10), Y6
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z6, Z6
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z3, Z7
@@ -22813,7 +26069,7 @@ group3ahead4:
 	VSHUFF32X4       $0xdd, Z11, Z7, Z10
 	VSHUFF32X4       $0x88, Z5, Z3, Z7
 	VSHUFF32X4       $0xdd, Z5, Z3, Z3
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group3skip1
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
@@ -22821,7 +26077,7 @@ group3ahead4:
 	ADDQ             SI, R12
 
 group3skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group3skip2
 	VFMADD231PS.BCST (R12), Z4, Z0
 	VFMADD231PS.BCST 4(R12), Z4, Z1
@@ -22829,7 +26085,7 @@ group3skip1:
 	ADDQ             SI, R12
 
 group3skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group3skip3
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
@@ -22837,7 +26093,7 @@ group3skip2:
 	ADDQ             SI, R12
 
 group3skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group3skip4
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
@@ -22845,7 +26101,7 @@ group3skip3:
 	ADDQ             SI, R12
 
 group3skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group3skip5
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
@@ -22853,7 +26109,7 @@ group3skip4:
 	ADDQ             SI, R12
 
 group3skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group3skip6
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
@@ -22861,7 +26117,7 @@ group3skip5:
 	ADDQ             SI, R12
 
 group3skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group3skip7
 	VFMADD231PS.BCST (R12), Z3, Z0
 	VFMADD231PS.BCST 4(R12), Z3, Z1
@@ -22869,6 +26125,22 @@ group3skip6:
 	ADDQ             SI, R12
 
 group3skip7:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
 group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z3
@@ -22959,19 +26231,31 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group4rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -23091,21 +26375,25 @@ group4ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group4store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y4
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z4, Z4
-	VMOVUPS          -32(R8), Y5
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z5, Z5
-	VMOVUPS          -32(R9), Y6
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z6, Z6
-	VMOVUPS          -32(R10), Y7
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z7, Z7
+
+group4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group4sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group4sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z5, Z4, Z8
@@ -23142,7 +26430,7 @@ group4ahead4:
 	VSHUFF32X4       $0xdd, Z12, Z8, Z11
 	VSHUFF32X4       $0x88, Z6, Z4, Z8
 	VSHUFF32X4       $0xdd, Z6, Z4, Z4
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group4skip1
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
@@ -23151,7 +26439,7 @@ group4ahead4:
 	ADDQ             SI, R12
 
 group4skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group4skip2
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
@@ -23160,7 +26448,7 @@ group4skip1:
 	ADDQ             SI, R12
 
 group4skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group4skip3
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
@@ -23169,7 +26457,7 @@ group4skip2:
 	ADDQ             SI, R12
 
 group4skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group4skip4
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
@@ -23178,7 +26466,7 @@ group4skip3:
 	ADDQ             SI, R12
 
 group4skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group4skip5
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
@@ -23187,7 +26475,7 @@ group4skip4:
 	ADDQ             SI, R12
 
 group4skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group4skip6
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
@@ -23196,7 +26484,7 @@ group4skip5:
 	ADDQ             SI, R12
 
 group4skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group4skip7
 	VFMADD231PS.BCST (R12), Z4, Z0
 	VFMADD231PS.BCST 4(R12), Z4, Z1
@@ -23205,6 +26493,24 @@ group4skip6:
 	ADDQ             SI, R12
 
 group4skip7:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
 group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z0, Z4
@@ -23295,20 +26601,32 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R13
+
+group5columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group5rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group5step:
@@ -23436,21 +26754,25 @@ group5ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group5store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y5
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z5, Z5
-	VMOVUPS          -32(R8), Y6
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z6, Z6
-	VMOVUPS          -32(R9), Y7
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z7, Z7
-	VMOVUPS          -32(R10), Y8
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z8, Z8
+
+group5rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group5sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group5sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y5
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS      -32(R8), Y6
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS      -32(R9), Y7
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS      -32(R10), Y8
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z8, Z8
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z5, Z9
@@ -23487,7 +26809,7 @@ group5ahead4:
 	VSHUFF32X4       $0xdd, Z13, Z9, Z12
 	VSHUFF32X4       $0x88, Z7, Z5, Z9
 	VSHUFF32X4       $0xdd, Z7, Z5, Z5
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group5skip1
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
@@ -23497,7 +26819,7 @@ group5ahead4:
 	ADDQ             SI, R12
 
 group5skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group5skip2
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
@@ -23507,7 +26829,7 @@ group5skip1:
 	ADDQ             SI, R12
 
 group5skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group5skip3
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
@@ -23517,7 +26839,7 @@ group5skip2:
 	ADDQ             SI, R12
 
 group5skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group5skip4
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
@@ -23527,7 +26849,7 @@ group5skip3:
 	ADDQ             SI, R12
 
 group5skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group5skip5
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
@@ -23537,7 +26859,7 @@ group5skip4:
 	ADDQ             SI, R12
 
 group5skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group5skip6
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
@@ -23547,7 +26869,7 @@ group5skip5:
 	ADDQ             SI, R12
 
 group5skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group5skip7
 	VFMADD231PS.BCST (R12), Z5, Z0
 	VFMADD231PS.BCST 4(R12), Z5, Z1
@@ -23557,6 +26879,26 @@ group5skip6:
 	ADDQ             SI, R12
 
 group5skip7:
+group5sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+
+group5first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
 group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z5
@@ -23725,21 +27067,33 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R13
+
+group6columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group6rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group6step:
@@ -23875,21 +27229,25 @@ group6ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group6store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y6
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z6, Z6
-	VMOVUPS          -32(R8), Y7
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z7, Z7
-	VMOVUPS          -32(R9), Y8
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z8, Z8
-	VMOVUPS          -32(R10), Y9
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z9, Z9
+
+group6rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group6sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group6sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z7, Z6, Z10
@@ -23926,7 +27284,7 @@ group6ahead4:
 	VSHUFF32X4       $0xdd, Z14, Z10, Z13
 	VSHUFF32X4       $0x88, Z8, Z6, Z10
 	VSHUFF32X4       $0xdd, Z8, Z6, Z6
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group6skip1
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
@@ -23937,7 +27295,7 @@ group6ahead4:
 	ADDQ             SI, R12
 
 group6skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group6skip2
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
@@ -23948,7 +27306,7 @@ group6skip1:
 	ADDQ             SI, R12
 
 group6skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group6skip3
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
@@ -23959,7 +27317,7 @@ group6skip2:
 	ADDQ             SI, R12
 
 group6skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group6skip4
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
@@ -23970,7 +27328,7 @@ group6skip3:
 	ADDQ             SI, R12
 
 group6skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group6skip5
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
@@ -23981,7 +27339,7 @@ group6skip4:
 	ADDQ             SI, R12
 
 group6skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group6skip6
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
@@ -23992,7 +27350,7 @@ group6skip5:
 	ADDQ             SI, R12
 
 group6skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group6skip7
 	VFMADD231PS.BCST (R12), Z6, Z0
 	VFMADD231PS.BCST 4(R12), Z6, Z1
@@ -24003,6 +27361,28 @@ group6skip6:
 	ADDQ             SI, R12
 
 group6skip7:
+group6sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+group6first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
 group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z6
@@ -24171,22 +27551,34 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R13
+
+group7columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group7rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group7step:
@@ -24330,21 +27722,25 @@ group7ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group7store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y7
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z7, Z7
-	VMOVUPS          -32(R8), Y8
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z8, Z8
-	VMOVUPS          -32(R9), Y9
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z9, Z9
-	VMOVUPS          -32(R10), Y10
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z10, Z10
+
+group7rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group7sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group7sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y7
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS      -32(R8), Y8
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS      -32(R9), Y9
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS      -32(R10), Y10
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z10, Z10
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z8, Z7, Z11
@@ -24381,7 +27777,7 @@ group7ahead4:
 	VSHUFF32X4       $0xdd, Z15, Z11, Z14
 	VSHUFF32X4       $0x88, Z9, Z7, Z11
 	VSHUFF32X4       $0xdd, Z9, Z7, Z7
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group7skip1
 	VFMADD231PS.BCST (R12), Z10, Z0
 	VFMADD231PS.BCST 4(R12), Z10, Z1
@@ -24393,7 +27789,7 @@ group7ahead4:
 	ADDQ             SI, R12
 
 group7skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group7skip2
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
@@ -24405,7 +27801,7 @@ group7skip1:
 	ADDQ             SI, R12
 
 group7skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group7skip3
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
@@ -24417,7 +27813,7 @@ group7skip2:
 	ADDQ             SI, R12
 
 group7skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group7skip4
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
@@ -24429,7 +27825,7 @@ group7skip3:
 	ADDQ             SI, R12
 
 group7skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group7skip5
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
@@ -24441,7 +27837,7 @@ group7skip4:
 	ADDQ             SI, R12
 
 group7skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group7skip6
 	VFMADD231PS.BCST (R12), Z14, Z0
 	VFMADD231PS.BCST 4(R12), Z14, Z1
@@ -24453,7 +27849,7 @@ group7skip5:
 	ADDQ             SI, R12
 
 group7skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group7skip7
 	VFMADD231PS.BCST (R12), Z7, Z0
 	VFMADD231PS.BCST 4(R12), Z7, Z1
@@ -24465,6 +27861,30 @@ group7skip6:
 	ADDQ             SI, R12
 
 group7skip7:
+group7sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+
+group7first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
 group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z7
@@ -24633,23 +28053,35 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	MOVQ    s_len+8(FP), R12
-	SHLQ    $0x02, R12
-	ADDQ    q_base+56(FP), R12
-	MOVQ    d+96(FP), CX
-	ANDQ    $-8, CX
-	LEAQ    (DI)(CX*4), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k_cap+40(FP), R13
+	CMPQ   R13, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R13
+
+group8columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group8rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
 	PCALIGN $0x40
 
 group8step:
@@ -24801,21 +28233,25 @@ group8ahead4:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
-	MOVQ             d+96(FP), CX
-	ANDQ             $0x07, CX
-	JZ               group8store
-	LEAQ             (DI)(CX*4), DI
-	LEAQ             (R8)(CX*4), R8
-	LEAQ             (R9)(CX*4), R9
-	LEAQ             (R10)(CX*4), R10
-	VMOVUPS          -32(DI), Y8
-	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z8, Z8
-	VMOVUPS          -32(R8), Y9
-	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z9, Z9
-	VMOVUPS          -32(R9), Y10
-	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z10, Z10
-	VMOVUPS          -32(R10), Y11
-	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z11, Z11
+
+group8rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group8sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group8sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
 
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z9, Z8, Z12
@@ -24852,7 +28288,7 @@ group8ahead4:
 	VSHUFF32X4       $0xdd, Z16, Z12, Z15
 	VSHUFF32X4       $0x88, Z10, Z8, Z12
 	VSHUFF32X4       $0xdd, Z10, Z8, Z8
-	CMPQ             CX, $0x07
+	CMPQ             R13, $0x07
 	JL               group8skip1
 	VFMADD231PS.BCST (R12), Z11, Z0
 	VFMADD231PS.BCST 4(R12), Z11, Z1
@@ -24865,7 +28301,7 @@ group8ahead4:
 	ADDQ             SI, R12
 
 group8skip1:
-	CMPQ             CX, $0x06
+	CMPQ             R13, $0x06
 	JL               group8skip2
 	VFMADD231PS.BCST (R12), Z9, Z0
 	VFMADD231PS.BCST 4(R12), Z9, Z1
@@ -24878,7 +28314,7 @@ group8skip1:
 	ADDQ             SI, R12
 
 group8skip2:
-	CMPQ             CX, $0x05
+	CMPQ             R13, $0x05
 	JL               group8skip3
 	VFMADD231PS.BCST (R12), Z12, Z0
 	VFMADD231PS.BCST 4(R12), Z12, Z1
@@ -24891,7 +28327,7 @@ group8skip2:
 	ADDQ             SI, R12
 
 group8skip3:
-	CMPQ             CX, $0x04
+	CMPQ             R13, $0x04
 	JL               group8skip4
 	VFMADD231PS.BCST (R12), Z14, Z0
 	VFMADD231PS.BCST 4(R12), Z14, Z1
@@ -24904,7 +28340,7 @@ group8skip3:
 	ADDQ             SI, R12
 
 group8skip4:
-	CMPQ             CX, $0x03
+	CMPQ             R13, $0x03
 	JL               group8skip5
 	VFMADD231PS.BCST (R12), Z13, Z0
 	VFMADD231PS.BCST 4(R12), Z13, Z1
@@ -24917,7 +28353,7 @@ group8skip4:
 	ADDQ             SI, R12
 
 group8skip5:
-	CMPQ             CX, $0x02
+	CMPQ             R13, $0x02
 	JL               group8skip6
 	VFMADD231PS.BCST (R12), Z15, Z0
 	VFMADD231PS.BCST 4(R12), Z15, Z1
@@ -24930,7 +28366,7 @@ group8skip5:
 	ADDQ             SI, R12
 
 group8skip6:
-	CMPQ             CX, $0x01
+	CMPQ             R13, $0x01
 	JL               group8skip7
 	VFMADD231PS.BCST (R12), Z8, Z0
 	VFMADD231PS.BCST 4(R12), Z8, Z1
@@ -24943,6 +28379,32 @@ group8skip6:
 	ADDQ             SI, R12
 
 group8skip7:
+group8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8first
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+group8first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
 group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z1, Z0, Z8
@@ -27652,7 +31114,7 @@ done:
 
 // func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $512-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS halvesAVX512<>+0(SB), Z0
@@ -27744,15 +31206,26 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS       Z1, Z1, Z1
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Z1, Z1, Z1
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R15
+
+group1columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y2
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
 	VMOVUPS      (R8), Y3
@@ -28013,7 +31486,18 @@ group1last:
 	VFMADD231PS.BCST (R14), Z4, Z1
 	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group1first
+	VADDPS           (SP), Z1, Z1
 
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z1, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z2
 	VUNPCKHPS Z1, Z1, Z3
@@ -28103,16 +31587,27 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R15
+
+group2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y3
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
 	VMOVUPS      (R8), Y4
@@ -28405,7 +31900,20 @@ group2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group2first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
 
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z3
 	VUNPCKHPS Z2, Z1, Z1
@@ -28495,17 +32003,28 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R15
+
+group3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y4
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
 	VMOVUPS      (R8), Y5
@@ -28830,7 +32349,22 @@ group3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group3first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
 
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z4
 	VUNPCKHPS Z2, Z1, Z1
@@ -28920,18 +32454,29 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R15
+
+group4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y5
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
 	VMOVUPS      (R8), Y6
@@ -29288,7 +32833,24 @@ group4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group4first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
 
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z5
 	VUNPCKHPS Z2, Z1, Z1
@@ -29378,19 +32940,30 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R15
+
+group5columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y6
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
 	VMOVUPS      (R8), Y7
@@ -29779,7 +33352,26 @@ group5last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group5first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
 
+group5first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z6
 	VUNPCKHPS     Z2, Z1, Z1
@@ -29947,20 +33539,31 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R15
+
+group6columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y7
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
 	VMOVUPS      (R8), Y8
@@ -30381,7 +33984,28 @@ group6last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group6first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
 
+group6first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z7
 	VUNPCKHPS     Z2, Z1, Z1
@@ -30549,21 +34173,32 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R15
+
+group7columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y8
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
 	VMOVUPS      (R8), Y9
@@ -31016,7 +34651,30 @@ group7last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group7first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
 
+group7first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z8
 	VUNPCKHPS     Z2, Z1, Z1
@@ -31184,22 +34842,33 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R15
+
+group8columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y9
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
 	VMOVUPS      (R8), Y10
@@ -31684,7 +35353,32 @@ group8last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
 	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group8first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
+	VADDPS           448(SP), Z8, Z8
 
+group8first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	VMOVUPS Z8, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z9
 	VUNPCKHPS     Z2, Z1, Z1
@@ -31852,16 +35546,27 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double1segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double1columns
+	MOVQ   $0x00000040, R15
+
+double1columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y3
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
 	VMOVUPS      (R8), Y4
@@ -32263,7 +35968,20 @@ double1last:
 	VFMADD231PS.BCST (R14), Z3, Z2
 	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double1first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
 
+double1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double1store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double1segment
+
+double1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z3
 	VUNPCKHPS Z1, Z1, Z4
@@ -32423,18 +36141,29 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double2segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double2columns
+	MOVQ   $0x00000040, R15
+
+double2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y5
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
 	VMOVUPS      (R8), Y6
@@ -32884,7 +36613,24 @@ double2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double2first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
 
+double2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double2store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double2segment
+
+double2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z5
 	VUNPCKHPS Z3, Z1, Z1
@@ -33044,20 +36790,31 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double3segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double3columns
+	MOVQ   $0x00000040, R15
+
+double3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y7
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
 	VMOVUPS      (R8), Y8
@@ -33555,7 +37312,28 @@ double3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double3first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
 
+double3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double3store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double3segment
+
+double3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z7
 	VUNPCKHPS Z3, Z1, Z1
@@ -33715,22 +37493,33 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double4segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R15
+
+double4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y9
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
 	VMOVUPS      (R8), Y10
@@ -34276,7 +38065,32 @@ double4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
 	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double4first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
+	VADDPS           448(SP), Z8, Z8
 
+double4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	VMOVUPS Z8, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double4segment
+
+double4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z9
 	VUNPCKHPS Z3, Z1, Z1
@@ -35478,7 +39292,7 @@ done:
 
 // func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $512-160
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
@@ -35570,15 +39384,26 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS  Z1, Z1, Z1
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Z1, Z1, Z1
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R15
+
+group1columns:
+	SUBQ    R15, k_cap+40(FP)
+	LEAQ    (DI)(R15*2), R15
+	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -35716,7 +39541,18 @@ group1ahead6:
 	ADDQ             $0x20, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group1first
+	VADDPS           (SP), Z1, Z1
 
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z1, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z2
 	VUNPCKHPS Z1, Z1, Z3
@@ -35806,16 +39642,27 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R15
+
+group2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y3
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
 	VMOVUPS      (R8), Y4
@@ -36076,7 +39923,20 @@ group2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group2first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
 
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z3
 	VUNPCKHPS Z2, Z1, Z1
@@ -36166,17 +40026,28 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R15
+
+group3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y4
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
 	VMOVUPS      (R8), Y5
@@ -36469,7 +40340,22 @@ group3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group3first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
 
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z4
 	VUNPCKHPS Z2, Z1, Z1
@@ -36559,18 +40445,29 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R15
+
+group4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y5
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
 	VMOVUPS      (R8), Y6
@@ -36895,7 +40792,24 @@ group4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group4first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
 
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z2, Z1, Z5
 	VUNPCKHPS Z2, Z1, Z1
@@ -36985,19 +40899,30 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R15
+
+group5columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y6
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
 	VMOVUPS      (R8), Y7
@@ -37354,7 +41279,26 @@ group5last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group5first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
 
+group5first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z6
 	VUNPCKHPS     Z2, Z1, Z1
@@ -37522,20 +41466,31 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R15
+
+group6columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y7
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
 	VMOVUPS      (R8), Y8
@@ -37924,7 +41879,28 @@ group6last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group6first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
 
+group6first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z7
 	VUNPCKHPS     Z2, Z1, Z1
@@ -38092,21 +42068,32 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R15
+
+group7columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y8
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
 	VMOVUPS      (R8), Y9
@@ -38527,7 +42514,30 @@ group7last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group7first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
 
+group7first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z8
 	VUNPCKHPS     Z2, Z1, Z1
@@ -38695,22 +42705,33 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R15
+
+group8columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y9
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
 	VMOVUPS      (R8), Y10
@@ -39163,7 +43184,32 @@ group8last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z9, Z7
 	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group8first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
+	VADDPS           448(SP), Z8, Z8
 
+group8first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	VMOVUPS Z8, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z2, Z1, Z9
 	VUNPCKHPS     Z2, Z1, Z1
@@ -39331,16 +43377,27 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	MOVQ    s_len+8(FP), R14
-	SHLQ    $0x02, R14
-	ADDQ    q_base+56(FP), R14
-	MOVQ    d+96(FP), CX
-	LEAQ    (DI)(CX*2), CX
-	MOVQ    CX, k_len+32(FP)
-	MOVQ    next_base+128(FP), CX
-	MOVQ    next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double1segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double1columns
+	MOVQ   $0x00000040, R15
+
+double1columns:
+	SUBQ    R15, k_cap+40(FP)
+	LEAQ    (DI)(R15*2), R15
+	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
 double1step:
@@ -39614,7 +43671,20 @@ double1ahead14:
 	ADDQ         $0x20, R10
 	CMPQ         DI, k_len+32(FP)
 	JNE          double1step
+	CMPQ         s_cap+16(FP), $0x00
+	JE           double1first
+	VADDPS       (SP), Z1, Z1
+	VADDPS       64(SP), Z2, Z2
 
+double1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double1store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double1segment
+
+double1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z1, Z1, Z3
 	VUNPCKHPS Z1, Z1, Z4
@@ -39774,18 +43844,29 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double2segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double2columns
+	MOVQ   $0x00000040, R15
+
+double2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y5
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
 	VMOVUPS      (R8), Y6
@@ -40187,7 +44268,24 @@ double2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z2
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double2first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
 
+double2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double2store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double2segment
+
+double2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z5
 	VUNPCKHPS Z3, Z1, Z1
@@ -40347,20 +44445,31 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double3segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double3columns
+	MOVQ   $0x00000040, R15
+
+double3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y7
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
 	VMOVUPS      (R8), Y8
@@ -40810,7 +44919,28 @@ double3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double3first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
 
+double3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double3store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double3segment
+
+double3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z7
 	VUNPCKHPS Z3, Z1, Z1
@@ -40970,22 +45100,33 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+56(FP), R14
-	MOVQ         d+96(FP), CX
-	LEAQ         (DI)(CX*2), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+128(FP), CX
-	MOVQ         next_len+136(FP), BX
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double4segment:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R15
+
+double4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*2), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), Y9
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z9, Z9
 	VMOVUPS      (R8), Y10
@@ -41483,7 +45624,32 @@ double4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z6
 	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
 	LEAQ             (R14)(SI*2), R14
+	CMPQ             s_cap+16(FP), $0x00
+	JE               double4first
+	VADDPS           (SP), Z1, Z1
+	VADDPS           64(SP), Z2, Z2
+	VADDPS           128(SP), Z3, Z3
+	VADDPS           192(SP), Z4, Z4
+	VADDPS           256(SP), Z5, Z5
+	VADDPS           320(SP), Z6, Z6
+	VADDPS           384(SP), Z7, Z7
+	VADDPS           448(SP), Z8, Z8
 
+double4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	VMOVUPS Z1, (SP)
+	VMOVUPS Z2, 64(SP)
+	VMOVUPS Z3, 128(SP)
+	VMOVUPS Z4, 192(SP)
+	VMOVUPS Z5, 256(SP)
+	VMOVUPS Z6, 320(SP)
+	VMOVUPS Z7, 384(SP)
+	VMOVUPS Z8, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double4segment
+
+double4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z3, Z1, Z9
 	VUNPCKHPS Z3, Z1, Z1
@@ -42725,7 +46891,7 @@ done:
 
 // func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $0-200
+TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $512-200
 	MOVQ    ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -42820,19 +46986,30 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	VXORPS       Z4, Z4, Z4
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	VXORPS Z4, Z4, Z4
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R15
+
+group1columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X5
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
@@ -43029,8 +47206,8 @@ group1scale:
 	JMP group1step
 
 group1last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z7
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z7
 	VMOVAPS          Z8, Z10
 	VPTERNLOGD       $0x6a, Z1, Z0, Z10
 	VSUBPS           Z1, Z10, Z10
@@ -43115,7 +47292,26 @@ group1last:
 	VFMADD231PS.BCST (R14), Z6, Z4
 	VFMADD231PS.BCST (R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group1lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group1lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1first
+	VADDPS (SP), Z4, Z4
+
+group1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z4, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z4, Z4, Z5
 	VUNPCKHPS Z4, Z4, Z6
@@ -43205,20 +47401,31 @@ group1lanes0:
 
 	// 16 keys by 2 queries.
 group2:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R15
+
+group2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X6
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
@@ -43431,8 +47638,8 @@ group2scale:
 	JMP group2step
 
 group2last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z8
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z8
 	VMOVAPS          Z9, Z11
 	VPTERNLOGD       $0x6a, Z1, Z0, Z11
 	VSUBPS           Z1, Z11, Z11
@@ -43533,7 +47740,28 @@ group2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group2lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group2lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+
+group2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z6
 	VUNPCKHPS Z5, Z4, Z4
@@ -43623,21 +47851,32 @@ group2lanes0:
 
 	// 16 keys by 3 queries.
 group3:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R15
+
+group3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X7
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
@@ -43866,8 +48105,8 @@ group3scale:
 	JMP group3step
 
 group3last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z9
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z9
 	VMOVAPS          Z10, Z12
 	VPTERNLOGD       $0x6a, Z1, Z0, Z12
 	VSUBPS           Z1, Z12, Z12
@@ -43984,7 +48223,30 @@ group3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group3lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group3lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+
+group3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z7
 	VUNPCKHPS Z5, Z4, Z4
@@ -44074,22 +48336,33 @@ group3lanes0:
 
 	// 16 keys by 4 queries.
 group4:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R15
+
+group4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X8
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
@@ -44334,8 +48607,8 @@ group4scale:
 	JMP group4step
 
 group4last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z10
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z10
 	VMOVAPS          Z11, Z13
 	VPTERNLOGD       $0x6a, Z1, Z0, Z13
 	VSUBPS           Z1, Z13, Z13
@@ -44468,7 +48741,32 @@ group4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group4lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group4lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+
+group4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z5, Z4, Z8
 	VUNPCKHPS Z5, Z4, Z4
@@ -44558,23 +48856,34 @@ group4lanes0:
 
 	// 16 keys by 5 queries.
 group5:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R15
+
+group5columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X9
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z9, Z9
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z9, Z9
@@ -44835,8 +49144,8 @@ group5scale:
 	JMP group5step
 
 group5last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z11
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z11
 	VMOVAPS          Z12, Z14
 	VPTERNLOGD       $0x6a, Z1, Z0, Z14
 	VSUBPS           Z1, Z14, Z14
@@ -44985,7 +49294,34 @@ group5last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
 	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group5lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group5lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+
+group5first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z5, Z4, Z9
 	VUNPCKHPS     Z5, Z4, Z4
@@ -45153,24 +49489,35 @@ group5lanes4:
 
 	// 16 keys by 6 queries.
 group6:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R15
+
+group6columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X10
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z10, Z10
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z10, Z10
@@ -45447,8 +49794,8 @@ group6scale:
 	JMP group6step
 
 group6last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z12
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z12
 	VMOVAPS          Z13, Z15
 	VPTERNLOGD       $0x6a, Z1, Z0, Z15
 	VSUBPS           Z1, Z15, Z15
@@ -45613,7 +49960,36 @@ group6last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
 	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z9
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group6lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group6lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+	VADDPS 320(SP), Z9, Z9
+
+group6first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	VMOVUPS Z9, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z5, Z4, Z10
 	VUNPCKHPS     Z5, Z4, Z4
@@ -45781,25 +50157,36 @@ group6lanes4:
 
 	// 16 keys by 7 queries.
 group7:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R15
+
+group7columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X11
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z11, Z11
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z11, Z11
@@ -46092,8 +50479,8 @@ group7scale:
 	JMP group7step
 
 group7last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z13
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z13
 	VMOVAPS          Z14, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
 	VSUBPS           Z1, Z16, Z16
@@ -46274,7 +50661,38 @@ group7last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
 	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z10
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group7lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group7lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+	VADDPS 320(SP), Z9, Z9
+	VADDPS 384(SP), Z10, Z10
+
+group7first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	VMOVUPS Z9, 320(SP)
+	VMOVUPS Z10, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z5, Z4, Z11
 	VUNPCKHPS     Z5, Z4, Z4
@@ -46442,26 +50860,37 @@ group7lanes4:
 
 	// 16 keys by 8 queries.
 group8:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R15
+
+group8columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X12
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
@@ -46770,8 +51199,8 @@ group8scale:
 	JMP group8step
 
 group8last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          (CX), Z14
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          (R15), Z14
 	VMOVAPS          Z15, Z17
 	VPTERNLOGD       $0x6a, Z1, Z0, Z17
 	VSUBPS           Z1, Z17, Z17
@@ -46968,7 +51397,40 @@ group8last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
 	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z11
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              group8lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+group8lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+	VADDPS 320(SP), Z9, Z9
+	VADDPS 384(SP), Z10, Z10
+	VADDPS 448(SP), Z11, Z11
+
+group8first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	VMOVUPS Z9, 320(SP)
+	VMOVUPS Z10, 384(SP)
+	VMOVUPS Z11, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS     Z5, Z4, Z12
 	VUNPCKHPS     Z5, Z4, Z4
@@ -47136,20 +51598,31 @@ group8lanes4:
 
 	// 32 keys by 1 queries.
 double1:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double1segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double1columns
+	MOVQ   $0x00000040, R15
+
+double1columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X6
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
@@ -47493,8 +51966,8 @@ double1scale:
 	JMP double1step
 
 double1last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          64(CX), Z6
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z6
 	VMOVAPS          Z9, Z8
 	VPTERNLOGD       $0x6a, Z1, Z0, Z8
 	VSUBPS           Z1, Z8, Z8
@@ -47579,7 +52052,28 @@ double1last:
 	VFMADD231PS.BCST (R14), Z8, Z5
 	VFMADD231PS.BCST (R14)(SI*1), Z7, Z5
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double1lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+double1lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double1first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+
+double1first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double1store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double1segment
+
+double1store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z4, Z4, Z6
 	VUNPCKHPS Z4, Z4, Z7
@@ -47739,22 +52233,33 @@ double1lanes0:
 
 	// 32 keys by 2 queries.
 double2:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double2segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double2columns
+	MOVQ   $0x00000040, R15
+
+double2columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X8
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z8, Z8
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z8, Z8
@@ -48130,8 +52635,8 @@ double2scale:
 	JMP double2step
 
 double2last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          64(CX), Z8
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z8
 	VMOVAPS          Z16, Z10
 	VPTERNLOGD       $0x6a, Z1, Z0, Z10
 	VSUBPS           Z1, Z10, Z10
@@ -48232,7 +52737,32 @@ double2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z9, Z5
 	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z7
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double2lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+double2lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double2first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+
+double2first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double2store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double2segment
+
+double2store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z4, Z8
 	VUNPCKHPS Z6, Z4, Z4
@@ -48392,24 +52922,35 @@ double2lanes0:
 
 	// 32 keys by 3 queries.
 double3:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double3segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double3columns
+	MOVQ   $0x00000040, R15
+
+double3columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X10
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z10, Z10
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z10, Z10
@@ -48817,8 +53358,8 @@ double3scale:
 	JMP double3step
 
 double3last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          64(CX), Z10
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z10
 	VMOVAPS          Z18, Z12
 	VPTERNLOGD       $0x6a, Z1, Z0, Z12
 	VSUBPS           Z1, Z12, Z12
@@ -48935,7 +53476,36 @@ double3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z7
 	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z9
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double3lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+double3lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double3first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+	VADDPS 320(SP), Z9, Z9
+
+double3first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double3store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	VMOVUPS Z9, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double3segment
+
+double3store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z4, Z10
 	VUNPCKHPS Z6, Z4, Z4
@@ -49095,26 +53665,37 @@ double3lanes0:
 
 	// 32 keys by 4 queries.
 double4:
-	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       Z11, Z11, Z11
-	MOVQ         s_len+8(FP), R14
-	SHLQ         $0x02, R14
-	ADDQ         q_base+96(FP), R14
-	MOVQ         d+136(FP), CX
-	LEAQ         (DI)(CX*1), CX
-	MOVQ         CX, k_len+32(FP)
-	MOVQ         next_base+168(FP), CX
-	MOVQ         next_len+176(FP), BX
-	MOVQ         scales_base+56(FP), R15
-	MOVQ         R15, scales_len+64(FP)
-	MOVQ         group+88(FP), R15
-	MOVQ         R15, scales_cap+72(FP)
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+96(FP), R14
+	MOVQ next_base+168(FP), CX
+	MOVQ next_len+176(FP), BX
+	MOVQ scales_base+56(FP), R15
+	MOVQ R15, scales_len+64(FP)
+	MOVQ group+88(FP), R15
+	MOVQ R15, scales_cap+72(FP)
+	MOVQ d+136(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double4segment:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   k_cap+40(FP), R15
+	CMPQ   R15, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R15
+
+double4columns:
+	SUBQ         R15, k_cap+40(FP)
+	LEAQ         (DI)(R15*1), R15
+	MOVQ         R15, k_len+32(FP)
 	VMOVUPS      (DI), X12
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
@@ -49554,8 +54135,8 @@ double4scale:
 	JMP double4step
 
 double4last:
-	MOVQ             scales_len+64(FP), CX
-	VMOVUPS          64(CX), Z12
+	MOVQ             scales_len+64(FP), R15
+	VMOVUPS          64(R15), Z12
 	VMOVAPS          Z20, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
 	VSUBPS           Z1, Z16, Z16
@@ -49688,7 +54269,40 @@ double4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z14, Z9
 	VFMADD231PS.BCST 12(R14)(SI*1), Z14, Z11
 	LEAQ             (R14)(SI*2), R14
+	SUBQ             $0x10, scales_cap+72(FP)
+	JNZ              double4lastscale
+	MOVQ             lsc+80(FP), R15
+	ADDQ             R15, scales_len+64(FP)
+	MOVQ             group+88(FP), R15
+	MOVQ             R15, scales_cap+72(FP)
 
+double4lastscale:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double4first
+	VADDPS (SP), Z4, Z4
+	VADDPS 64(SP), Z5, Z5
+	VADDPS 128(SP), Z6, Z6
+	VADDPS 192(SP), Z7, Z7
+	VADDPS 256(SP), Z8, Z8
+	VADDPS 320(SP), Z9, Z9
+	VADDPS 384(SP), Z10, Z10
+	VADDPS 448(SP), Z11, Z11
+
+double4first:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	VMOVUPS Z4, (SP)
+	VMOVUPS Z5, 64(SP)
+	VMOVUPS Z6, 128(SP)
+	VMOVUPS Z7, 192(SP)
+	VMOVUPS Z8, 256(SP)
+	VMOVUPS Z9, 320(SP)
+	VMOVUPS Z10, 384(SP)
+	VMOVUPS Z11, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double4segment
+
+double4store:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z6, Z4, Z12
 	VUNPCKHPS Z6, Z4, Z4

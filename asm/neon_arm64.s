@@ -120,8 +120,8 @@ DATA spreadNEON<>+56(SB)/4, $0x0e0e0e0e
 DATA spreadNEON<>+60(SB)/4, $0x0f0f0f0f
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
 
-// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Gemm1NEON(SB), NOSPLIT, $0-121
+// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm1NEON(SB), NOSPLIT, $0-129
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -199,6 +199,18 @@ done:
 
 	// Tile of 16 × 1 vectors.
 tile16:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile16segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -215,48 +227,6 @@ tile16:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile16zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-	FMOVQ (R22), F11
-	ADD R5, R22, R22
-	FMOVQ (R22), F12
-	ADD R5, R22, R22
-	FMOVQ (R22), F13
-	ADD R5, R22, R22
-	FMOVQ (R22), F14
-	ADD R5, R22, R22
-	FMOVQ (R22), F15
-	ADD R5, R22, R22
-
-tile16zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile16columns
 	CMP $4, R3
@@ -513,6 +483,99 @@ tile16step:
 	BNE tile16step
 
 tile16done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile16first
+	MOVD R1, R24
+	FMOVQ (R24), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	ADD R5, R24, R24
+
+tile16first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile16last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	FMOVQ F14, (R24)
+	ADD R5, R24, R24
+	FMOVQ F15, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile16segment
+
+tile16last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -554,6 +617,18 @@ tile16done:
 
 	// Tile of 15 × 1 vectors.
 tile15:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile15segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -569,46 +644,6 @@ tile15:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile15zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-	FMOVQ (R22), F11
-	ADD R5, R22, R22
-	FMOVQ (R22), F12
-	ADD R5, R22, R22
-	FMOVQ (R22), F13
-	ADD R5, R22, R22
-	FMOVQ (R22), F14
-	ADD R5, R22, R22
-
-tile15zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile15columns
 	CMP $4, R3
@@ -858,6 +893,94 @@ tile15step:
 	BNE tile15step
 
 tile15done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile15first
+	MOVD R1, R24
+	FMOVQ (R24), F15
+	WORD $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e23d643 // fadd v3.4s, v18.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e28d5e8 // fadd v8.4s, v15.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e29d609 // fadd v9.4s, v16.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	ADD R5, R24, R24
+
+tile15first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile15last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	FMOVQ F14, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile15segment
+
+tile15last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -897,6 +1020,18 @@ tile15done:
 
 	// Tile of 14 × 1 vectors.
 tile14:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile14segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -911,44 +1046,6 @@ tile14:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile14zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-	FMOVQ (R22), F11
-	ADD R5, R22, R22
-	FMOVQ (R22), F12
-	ADD R5, R22, R22
-	FMOVQ (R22), F13
-	ADD R5, R22, R22
-
-tile14zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
@@ -1183,6 +1280,89 @@ tile14step:
 	BNE tile14step
 
 tile14done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile14first
+	MOVD R1, R24
+	FMOVQ (R24), F14
+	WORD $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e21d5e1 // fadd v1.4s, v15.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e24d5c4 // fadd v4.4s, v14.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e25d5e5 // fadd v5.4s, v15.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e26d606 // fadd v6.4s, v16.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e28d5c8 // fadd v8.4s, v14.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2bd62b // fadd v11.4s, v17.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	ADD R5, R24, R24
+
+tile14first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile14last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile14segment
+
+tile14last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -1220,6 +1400,18 @@ tile14done:
 
 	// Tile of 13 × 1 vectors.
 tile13:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile13segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -1233,42 +1425,6 @@ tile13:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile13zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-	FMOVQ (R22), F11
-	ADD R5, R22, R22
-	FMOVQ (R22), F12
-	ADD R5, R22, R22
-
-tile13zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
@@ -1492,6 +1648,84 @@ tile13step:
 	BNE tile13step
 
 tile13done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile13first
+	MOVD R1, R24
+	FMOVQ (R24), F13
+	WORD $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e21d5c1 // fadd v1.4s, v14.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e22d5e2 // fadd v2.4s, v15.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e24d5a4 // fadd v4.4s, v13.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e26d5e6 // fadd v6.4s, v15.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e27d607 // fadd v7.4s, v16.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e28d5a8 // fadd v8.4s, v13.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e29d5c9 // fadd v9.4s, v14.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2ad5ea // fadd v10.4s, v15.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2bd60b // fadd v11.4s, v16.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e2cd5ac // fadd v12.4s, v13.4s, v12.4s
+	ADD R5, R24, R24
+
+tile13first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile13last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile13segment
+
+tile13last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -1527,6 +1761,18 @@ tile13done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile12segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -1539,40 +1785,6 @@ tile12:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile12zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-	FMOVQ (R22), F11
-	ADD R5, R22, R22
-
-tile12zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -1781,6 +1993,79 @@ tile12step:
 	BNE tile12step
 
 tile12done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile12first
+	MOVD R1, R24
+	FMOVQ (R24), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R24, R24
+
+tile12first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile12last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile12segment
+
+tile12last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -1814,6 +2099,18 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile11segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -1825,38 +2122,6 @@ tile11:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile11zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-	FMOVQ (R22), F10
-	ADD R5, R22, R22
-
-tile11zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -2058,6 +2323,74 @@ tile11step:
 	BNE tile11step
 
 tile11done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile11first
+	MOVD R1, R24
+	FMOVQ (R24), F11
+	WORD $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e21d581 // fadd v1.4s, v12.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e22d5a2 // fadd v2.4s, v13.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e23d5c3 // fadd v3.4s, v14.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e24d564 // fadd v4.4s, v11.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e25d585 // fadd v5.4s, v12.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e26d5a6 // fadd v6.4s, v13.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e27d5c7 // fadd v7.4s, v14.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e2ad5aa // fadd v10.4s, v13.4s, v10.4s
+	ADD R5, R24, R24
+
+tile11first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile11last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile11segment
+
+tile11last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -2089,6 +2422,18 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile10segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2099,36 +2444,6 @@ tile10:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile10zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-	FMOVQ (R22), F9
-	ADD R5, R22, R22
-
-tile10zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -2315,6 +2630,69 @@ tile10step:
 	BNE tile10step
 
 tile10done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile10first
+	MOVD R1, R24
+	FMOVQ (R24), F10
+	WORD $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e21d561 // fadd v1.4s, v11.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e22d582 // fadd v2.4s, v12.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e23d5a3 // fadd v3.4s, v13.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e25d565 // fadd v5.4s, v11.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e26d586 // fadd v6.4s, v12.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e27d5a7 // fadd v7.4s, v13.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	ADD R5, R24, R24
+
+tile10first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile10last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile10segment
+
+tile10last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -2344,6 +2722,18 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile9segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2353,34 +2743,6 @@ tile9:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile9zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-	FMOVQ (R22), F8
-	ADD R5, R22, R22
-
-tile9zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -2556,6 +2918,64 @@ tile9step:
 	BNE tile9step
 
 tile9done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile9first
+	MOVD R1, R24
+	FMOVQ (R24), F9
+	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e21d541 // fadd v1.4s, v10.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e24d524 // fadd v4.4s, v9.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e25d545 // fadd v5.4s, v10.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e26d566 // fadd v6.4s, v11.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e27d587 // fadd v7.4s, v12.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e28d528 // fadd v8.4s, v9.4s, v8.4s
+	ADD R5, R24, R24
+
+tile9first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile9last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile9segment
+
+tile9last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -2583,6 +3003,18 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2591,32 +3023,6 @@ tile8:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile8zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-	FMOVQ (R22), F7
-	ADD R5, R22, R22
-
-tile8zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -2777,6 +3183,59 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile8first
+	MOVD R1, R24
+	FMOVQ (R24), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	ADD R5, R24, R24
+
+tile8first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile8last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -2802,6 +3261,18 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -2809,30 +3280,6 @@ tile7:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile7zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-	FMOVQ (R22), F6
-	ADD R5, R22, R22
-
-tile7zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -2986,6 +3433,54 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile7first
+	MOVD R1, R24
+	FMOVQ (R24), F7
+	WORD $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e21d501 // fadd v1.4s, v8.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e22d522 // fadd v2.4s, v9.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e23d543 // fadd v3.4s, v10.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e24d4e4 // fadd v4.4s, v7.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e25d505 // fadd v5.4s, v8.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e26d526 // fadd v6.4s, v9.4s, v6.4s
+	ADD R5, R24, R24
+
+tile7first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile7last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3009,34 +3504,24 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile6zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-	FMOVQ (R22), F5
-	ADD R5, R22, R22
-
-tile6zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -3175,6 +3660,49 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile6first
+	MOVD R1, R24
+	FMOVQ (R24), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R24, R24
+
+tile6first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile6last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3196,31 +3724,23 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile5zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-	FMOVQ (R22), F4
-	ADD R5, R22, R22
-
-tile5zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -3348,6 +3868,44 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile5first
+	MOVD R1, R24
+	FMOVQ (R24), F5
+	WORD $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e21d4c1 // fadd v1.4s, v6.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e22d4e2 // fadd v2.4s, v7.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e23d503 // fadd v3.4s, v8.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	ADD R5, R24, R24
+
+tile5first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile5last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3367,28 +3925,22 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile4zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-	FMOVQ (R22), F3
-	ADD R5, R22, R22
-
-tile4zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -3501,6 +4053,39 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile4first
+	MOVD R1, R24
+	FMOVQ (R24), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	ADD R5, R24, R24
+
+tile4first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile4last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3518,25 +4103,21 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile3zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-	FMOVQ (R22), F2
-	ADD R5, R22, R22
-
-tile3zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -3642,6 +4223,34 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile3first
+	MOVD R1, R24
+	FMOVQ (R24), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
+	ADD R5, R24, R24
+
+tile3first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile3last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3657,22 +4266,20 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile2zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-	FMOVQ (R22), F1
-	ADD R5, R22, R22
-
-tile2zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -3763,6 +4370,29 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile2first
+	MOVD R1, R24
+	FMOVQ (R24), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	ADD R5, R24, R24
+
+tile2first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile2last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 	FMOVQ F1, (R1)
@@ -3776,19 +4406,19 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VMOVI $0, V0.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R24
-	CBZ R24, tile1zero
-	MOVD R1, R22
-	FMOVQ (R22), F0
-	ADD R5, R22, R22
-
-tile1zero:
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
 	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVBU load+128(FP), R24
+	MOVD R24, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
+	VMOVI $0, V0.B16
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -3868,6 +4498,24 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile1first
+	MOVD R1, R24
+	FMOVQ (R24), F1
+	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	ADD R5, R24, R24
+
+tile1first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile1last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	ADD R5, R1, R1
 
@@ -3876,8 +4524,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-144
+// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-152
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -3955,6 +4603,18 @@ done:
 
 	// Tile of 16 × 1 vectors.
 tile16:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile16segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -3971,9 +4631,6 @@ tile16:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile16columns
 	CMP $4, R3
@@ -4230,9 +4887,102 @@ tile16step:
 	BNE tile16step
 
 tile16done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile16first
+	MOVD R1, R24
+	FMOVQ (R24), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	ADD R5, R24, R24
+
+tile16first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile16last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	FMOVQ F14, (R24)
+	ADD R5, R24, R24
+	FMOVQ F15, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile16segment
+
+tile16last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F16
 	FMOVQ F0, (R1)
 	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
@@ -4308,6 +5058,18 @@ tile16done:
 
 	// Tile of 15 × 1 vectors.
 tile15:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile15segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4323,9 +5085,6 @@ tile15:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile15columns
 	CMP $4, R3
@@ -4575,9 +5334,97 @@ tile15step:
 	BNE tile15step
 
 tile15done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile15first
+	MOVD R1, R24
+	FMOVQ (R24), F15
+	WORD $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e23d643 // fadd v3.4s, v18.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e28d5e8 // fadd v8.4s, v15.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e29d609 // fadd v9.4s, v16.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	ADD R5, R24, R24
+
+tile15first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile15last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	FMOVQ F14, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile15segment
+
+tile15last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F15
 	FMOVQ F0, (R1)
 	WORD $0x6eafe410 // fcmgt v16.4s, v0.4s, v15.4s
@@ -4649,6 +5496,18 @@ tile15done:
 
 	// Tile of 14 × 1 vectors.
 tile14:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile14segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4663,9 +5522,6 @@ tile14:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
@@ -4900,9 +5756,92 @@ tile14step:
 	BNE tile14step
 
 tile14done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile14first
+	MOVD R1, R24
+	FMOVQ (R24), F14
+	WORD $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e21d5e1 // fadd v1.4s, v15.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e24d5c4 // fadd v4.4s, v14.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e25d5e5 // fadd v5.4s, v15.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e26d606 // fadd v6.4s, v16.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e28d5c8 // fadd v8.4s, v14.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F17
+	WORD $0x4e2bd62b // fadd v11.4s, v17.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	ADD R5, R24, R24
+
+tile14first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile14last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	FMOVQ F13, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile14segment
+
+tile14last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F14
 	FMOVQ F0, (R1)
 	WORD $0x6eaee40f // fcmgt v15.4s, v0.4s, v14.4s
@@ -4970,6 +5909,18 @@ tile14done:
 
 	// Tile of 13 × 1 vectors.
 tile13:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile13segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -4983,9 +5934,6 @@ tile13:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
@@ -5209,9 +6157,87 @@ tile13step:
 	BNE tile13step
 
 tile13done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile13first
+	MOVD R1, R24
+	FMOVQ (R24), F13
+	WORD $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e21d5c1 // fadd v1.4s, v14.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e22d5e2 // fadd v2.4s, v15.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e24d5a4 // fadd v4.4s, v13.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e26d5e6 // fadd v6.4s, v15.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e27d607 // fadd v7.4s, v16.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e28d5a8 // fadd v8.4s, v13.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e29d5c9 // fadd v9.4s, v14.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2ad5ea // fadd v10.4s, v15.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F16
+	WORD $0x4e2bd60b // fadd v11.4s, v16.4s, v11.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e2cd5ac // fadd v12.4s, v13.4s, v12.4s
+	ADD R5, R24, R24
+
+tile13first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile13last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	FMOVQ F12, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile13segment
+
+tile13last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F13
 	FMOVQ F0, (R1)
 	WORD $0x6eade40e // fcmgt v14.4s, v0.4s, v13.4s
@@ -5275,6 +6301,18 @@ tile13done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile12segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -5287,9 +6325,6 @@ tile12:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -5498,9 +6533,82 @@ tile12step:
 	BNE tile12step
 
 tile12done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile12first
+	MOVD R1, R24
+	FMOVQ (R24), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R24, R24
+
+tile12first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile12last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	FMOVQ F11, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile12segment
+
+tile12last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F12
 	FMOVQ F0, (R1)
 	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
@@ -5560,6 +6668,18 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile11segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -5571,9 +6691,6 @@ tile11:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -5775,9 +6892,77 @@ tile11step:
 	BNE tile11step
 
 tile11done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile11first
+	MOVD R1, R24
+	FMOVQ (R24), F11
+	WORD $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e21d581 // fadd v1.4s, v12.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e22d5a2 // fadd v2.4s, v13.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e23d5c3 // fadd v3.4s, v14.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e24d564 // fadd v4.4s, v11.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e25d585 // fadd v5.4s, v12.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e26d5a6 // fadd v6.4s, v13.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F14
+	WORD $0x4e27d5c7 // fadd v7.4s, v14.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e2ad5aa // fadd v10.4s, v13.4s, v10.4s
+	ADD R5, R24, R24
+
+tile11first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile11last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	FMOVQ F10, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile11segment
+
+tile11last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F11
 	FMOVQ F0, (R1)
 	WORD $0x6eabe40c // fcmgt v12.4s, v0.4s, v11.4s
@@ -5833,6 +7018,18 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile10segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -5843,9 +7040,6 @@ tile10:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -6032,9 +7226,72 @@ tile10step:
 	BNE tile10step
 
 tile10done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile10first
+	MOVD R1, R24
+	FMOVQ (R24), F10
+	WORD $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e21d561 // fadd v1.4s, v11.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e22d582 // fadd v2.4s, v12.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e23d5a3 // fadd v3.4s, v13.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e25d565 // fadd v5.4s, v11.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e26d586 // fadd v6.4s, v12.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F13
+	WORD $0x4e27d5a7 // fadd v7.4s, v13.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	ADD R5, R24, R24
+
+tile10first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile10last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	FMOVQ F9, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile10segment
+
+tile10last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F10
 	FMOVQ F0, (R1)
 	WORD $0x6eaae40b // fcmgt v11.4s, v0.4s, v10.4s
@@ -6086,6 +7343,18 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile9segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -6095,9 +7364,6 @@ tile9:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -6273,9 +7539,67 @@ tile9step:
 	BNE tile9step
 
 tile9done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile9first
+	MOVD R1, R24
+	FMOVQ (R24), F9
+	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e21d541 // fadd v1.4s, v10.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e24d524 // fadd v4.4s, v9.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e25d545 // fadd v5.4s, v10.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e26d566 // fadd v6.4s, v11.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F12
+	WORD $0x4e27d587 // fadd v7.4s, v12.4s, v7.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e28d528 // fadd v8.4s, v9.4s, v8.4s
+	ADD R5, R24, R24
+
+tile9first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile9last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	FMOVQ F8, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile9segment
+
+tile9last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F9
 	FMOVQ F0, (R1)
 	WORD $0x6ea9e40a // fcmgt v10.4s, v0.4s, v9.4s
@@ -6323,6 +7647,18 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -6331,9 +7667,6 @@ tile8:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -6494,9 +7827,62 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile8first
+	MOVD R1, R24
+	FMOVQ (R24), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	ADD R5, R24, R24
+
+tile8first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile8last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	FMOVQ F7, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F8
 	FMOVQ F0, (R1)
 	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
@@ -6540,6 +7926,18 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -6547,9 +7945,6 @@ tile7:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -6703,9 +8098,57 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile7first
+	MOVD R1, R24
+	FMOVQ (R24), F7
+	WORD $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e21d501 // fadd v1.4s, v8.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e22d522 // fadd v2.4s, v9.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F10
+	WORD $0x4e23d543 // fadd v3.4s, v10.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e24d4e4 // fadd v4.4s, v7.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e25d505 // fadd v5.4s, v8.4s, v5.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e26d526 // fadd v6.4s, v9.4s, v6.4s
+	ADD R5, R24, R24
+
+tile7first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile7last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	FMOVQ F6, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F7
 	FMOVQ F0, (R1)
 	WORD $0x6ea7e408 // fcmgt v8.4s, v0.4s, v7.4s
@@ -6745,15 +8188,24 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -6892,9 +8344,52 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile6first
+	MOVD R1, R24
+	FMOVQ (R24), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R24, R24
+
+tile6first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile6last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	FMOVQ F5, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F6
 	FMOVQ F0, (R1)
 	WORD $0x6ea6e407 // fcmgt v7.4s, v0.4s, v6.4s
@@ -6930,14 +8425,23 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -7065,9 +8569,47 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile5first
+	MOVD R1, R24
+	FMOVQ (R24), F5
+	WORD $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e21d4c1 // fadd v1.4s, v6.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e22d4e2 // fadd v2.4s, v7.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F8
+	WORD $0x4e23d503 // fadd v3.4s, v8.4s, v3.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	ADD R5, R24, R24
+
+tile5first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile5last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	FMOVQ F4, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F5
 	FMOVQ F0, (R1)
 	WORD $0x6ea5e406 // fcmgt v6.4s, v0.4s, v5.4s
@@ -7099,13 +8641,22 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -7218,9 +8769,42 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile4first
+	MOVD R1, R24
+	FMOVQ (R24), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	ADD R5, R24, R24
+
+tile4first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile4last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	FMOVQ F3, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F4
 	FMOVQ F0, (R1)
 	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
@@ -7248,12 +8832,21 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -7359,9 +8952,37 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile3first
+	MOVD R1, R24
+	FMOVQ (R24), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F5
+	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
+	ADD R5, R24, R24
+
+tile3first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile3last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	FMOVQ F2, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F3
 	FMOVQ F0, (R1)
 	WORD $0x6ea3e404 // fcmgt v4.4s, v0.4s, v3.4s
@@ -7385,11 +9006,20 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
+	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -7480,9 +9110,32 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile2first
+	MOVD R1, R24
+	FMOVQ (R24), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R5, R24, R24
+	FMOVQ (R24), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	ADD R5, R24, R24
+
+tile2first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile2last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	FMOVQ F1, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F2
 	FMOVQ F0, (R1)
 	WORD $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
@@ -7502,10 +9155,19 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VMOVI $0, V0.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
 	MOVD R0, R22
+	MOVD b_base+72(FP), R23
+	MOVD k+112(FP), R25
+	MOVD $0, R24
+	MOVD R24, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R24
+	CMP R25, R24
+	CSEL LT, R24, R25, R24
+	SUB R24, R25, R25
+	MOVD R25, c_len+8(FP)
+	VMOVI $0, V0.B16
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -7585,9 +9247,27 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R25
+	CBZ R25, tile1first
+	MOVD R1, R24
+	FMOVQ (R24), F1
+	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	ADD R5, R24, R24
+
+tile1first:
+	MOVD c_len+8(FP), R25
+	CBZ R25, tile1last
+	MOVD R1, R24
+	FMOVQ F0, (R24)
+	ADD R5, R24, R24
+	MOVD $1, R24
+	MOVD R24, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R22
+	MOVD max_base+128(FP), R22
 	FMOVQ (R22), F1
 	FMOVQ F0, (R1)
 	WORD $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
@@ -7679,6 +9359,9 @@ done:
 
 	// Tile of 16 × 1 vectors.
 tile16:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -7695,9 +9378,6 @@ tile16:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile16columns
 	CMP $4, R3
@@ -8049,6 +9729,9 @@ tile16done:
 
 	// Tile of 15 × 1 vectors.
 tile15:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -8064,9 +9747,6 @@ tile15:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile15columns
 	CMP $4, R3
@@ -8406,6 +10086,9 @@ tile15done:
 
 	// Tile of 14 × 1 vectors.
 tile14:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -8420,9 +10103,6 @@ tile14:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile14columns
 	CMP $4, R3
@@ -8742,6 +10422,9 @@ tile14done:
 
 	// Tile of 13 × 1 vectors.
 tile13:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -8755,9 +10438,6 @@ tile13:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile13columns
 	CMP $4, R3
@@ -9061,6 +10741,9 @@ tile13done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -9073,9 +10756,6 @@ tile12:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -9359,6 +11039,9 @@ tile12done:
 
 	// Tile of 11 × 1 vectors.
 tile11:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -9370,9 +11053,6 @@ tile11:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -9644,6 +11324,9 @@ tile11done:
 
 	// Tile of 10 × 1 vectors.
 tile10:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -9654,9 +11337,6 @@ tile10:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -9908,6 +11588,9 @@ tile10done:
 
 	// Tile of 9 × 1 vectors.
 tile9:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -9917,9 +11600,6 @@ tile9:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -10155,6 +11835,9 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -10163,9 +11846,6 @@ tile8:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -10381,6 +12061,9 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -10388,9 +12071,6 @@ tile7:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -10594,15 +12274,15 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -10786,14 +12466,14 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -10961,13 +12641,13 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -11115,12 +12795,12 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
+	MOVD R0, R22
+	MOVD k+112(FP), R24
+	MOVD b_base+72(FP), R23
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD k+112(FP), R24
-	MOVD b_base+72(FP), R23
-	MOVD R0, R22
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -11256,11 +12936,11 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
+	MOVD R0, R22
 	MOVD k+112(FP), R24
 	MOVD b_base+72(FP), R23
-	MOVD R0, R22
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -11376,10 +13056,10 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
-	VMOVI $0, V0.B16
+	MOVD R0, R22
 	MOVD k+112(FP), R24
 	MOVD b_base+72(FP), R23
-	MOVD R0, R22
+	VMOVI $0, V0.B16
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -11476,8 +13156,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Gemm2NEON(SB), NOSPLIT, $0-121
+// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm2NEON(SB), NOSPLIT, $0-129
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -11543,6 +13223,18 @@ done:
 
 	// Tile of 12 × 2 vectors.
 tile12:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile12segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -11567,52 +13259,6 @@ tile12:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile12zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-	FMOVQ (R17), F14
-	FMOVQ 16(R17), F15
-	ADD R5, R17, R17
-	FMOVQ (R17), F16
-	FMOVQ 16(R17), F17
-	ADD R5, R17, R17
-	FMOVQ (R17), F18
-	FMOVQ 16(R17), F19
-	ADD R5, R17, R17
-	FMOVQ (R17), F20
-	FMOVQ 16(R17), F21
-	ADD R5, R17, R17
-	FMOVQ (R17), F22
-	FMOVQ 16(R17), F23
-	ADD R5, R17, R17
-
-tile12zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -11822,6 +13468,115 @@ tile12step:
 	BNE tile12step
 
 tile12done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile12first
+	MOVD R1, R20
+	FMOVQ (R20), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R20, R20
+
+tile12first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile12last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F20, (R20)
+	FMOVQ F21, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F22, (R20)
+	FMOVQ F23, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile12segment
+
+tile12last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -11867,6 +13622,18 @@ tile12done:
 
 	// Tile of 11 × 2 vectors.
 tile11:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile11segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -11889,49 +13656,6 @@ tile11:
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile11zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-	FMOVQ (R17), F14
-	FMOVQ 16(R17), F15
-	ADD R5, R17, R17
-	FMOVQ (R17), F16
-	FMOVQ 16(R17), F17
-	ADD R5, R17, R17
-	FMOVQ (R17), F18
-	FMOVQ 16(R17), F19
-	ADD R5, R17, R17
-	FMOVQ (R17), F20
-	FMOVQ 16(R17), F21
-	ADD R5, R17, R17
-
-tile11zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -12131,6 +13855,107 @@ tile11step:
 	BNE tile11step
 
 tile11done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile11first
+	MOVD R1, R20
+	FMOVQ (R20), F22
+	WORD $0x4e20d6c0 // fadd v0.4s, v22.4s, v0.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e21d6e1 // fadd v1.4s, v23.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e22d702 // fadd v2.4s, v24.4s, v2.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e23d723 // fadd v3.4s, v25.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e24d6c4 // fadd v4.4s, v22.4s, v4.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e25d6e5 // fadd v5.4s, v23.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e26d706 // fadd v6.4s, v24.4s, v6.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e27d727 // fadd v7.4s, v25.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e28d6c8 // fadd v8.4s, v22.4s, v8.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e29d6e9 // fadd v9.4s, v23.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2ad70a // fadd v10.4s, v24.4s, v10.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2bd72b // fadd v11.4s, v25.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2cd6cc // fadd v12.4s, v22.4s, v12.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2dd6ed // fadd v13.4s, v23.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2ed70e // fadd v14.4s, v24.4s, v14.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2fd72f // fadd v15.4s, v25.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e30d6d0 // fadd v16.4s, v22.4s, v16.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e31d6f1 // fadd v17.4s, v23.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e32d712 // fadd v18.4s, v24.4s, v18.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e33d733 // fadd v19.4s, v25.4s, v19.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e35d6f5 // fadd v21.4s, v23.4s, v21.4s
+	ADD R5, R20, R20
+
+tile11first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile11last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F20, (R20)
+	FMOVQ F21, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile11segment
+
+tile11last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -12173,6 +13998,18 @@ tile11done:
 
 	// Tile of 10 × 2 vectors.
 tile10:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile10segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -12193,46 +14030,6 @@ tile10:
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile10zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-	FMOVQ (R17), F14
-	FMOVQ 16(R17), F15
-	ADD R5, R17, R17
-	FMOVQ (R17), F16
-	FMOVQ 16(R17), F17
-	ADD R5, R17, R17
-	FMOVQ (R17), F18
-	FMOVQ 16(R17), F19
-	ADD R5, R17, R17
-
-tile10zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -12418,6 +14215,99 @@ tile10step:
 	BNE tile10step
 
 tile10done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile10first
+	MOVD R1, R20
+	FMOVQ (R20), F20
+	WORD $0x4e20d680 // fadd v0.4s, v20.4s, v0.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e21d6a1 // fadd v1.4s, v21.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e22d6c2 // fadd v2.4s, v22.4s, v2.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e23d6e3 // fadd v3.4s, v23.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e27d6e7 // fadd v7.4s, v23.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2bd6eb // fadd v11.4s, v23.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2fd6ef // fadd v15.4s, v23.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e33d6f3 // fadd v19.4s, v23.4s, v19.4s
+	ADD R5, R20, R20
+
+tile10first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile10last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile10segment
+
+tile10last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -12457,6 +14347,18 @@ tile10done:
 
 	// Tile of 9 × 2 vectors.
 tile9:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile9segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -12475,43 +14377,6 @@ tile9:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile9zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-	FMOVQ (R17), F14
-	FMOVQ 16(R17), F15
-	ADD R5, R17, R17
-	FMOVQ (R17), F16
-	FMOVQ 16(R17), F17
-	ADD R5, R17, R17
-
-tile9zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -12685,6 +14550,91 @@ tile9step:
 	BNE tile9step
 
 tile9done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile9first
+	MOVD R1, R20
+	FMOVQ (R20), F18
+	WORD $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e21d661 // fadd v1.4s, v19.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e22d682 // fadd v2.4s, v20.4s, v2.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e23d6a3 // fadd v3.4s, v21.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e26d686 // fadd v6.4s, v20.4s, v6.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e27d6a7 // fadd v7.4s, v21.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e30d650 // fadd v16.4s, v18.4s, v16.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e31d671 // fadd v17.4s, v19.4s, v17.4s
+	ADD R5, R20, R20
+
+tile9first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile9last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile9segment
+
+tile9last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -12721,6 +14671,18 @@ tile9done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -12737,40 +14699,6 @@ tile8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile8zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-	FMOVQ (R17), F14
-	FMOVQ 16(R17), F15
-	ADD R5, R17, R17
-
-tile8zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -12930,6 +14858,83 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile8first
+	MOVD R1, R20
+	FMOVQ (R20), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	ADD R5, R20, R20
+
+tile8first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile8last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -12963,6 +14968,18 @@ tile8done:
 
 	// Tile of 7 × 2 vectors.
 tile7:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -12977,37 +14994,6 @@ tile7:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile7zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-	FMOVQ (R17), F12
-	FMOVQ 16(R17), F13
-	ADD R5, R17, R17
-
-tile7zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -13157,6 +15143,75 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile7first
+	MOVD R1, R20
+	FMOVQ (R20), F14
+	WORD $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e21d5e1 // fadd v1.4s, v15.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e24d5c4 // fadd v4.4s, v14.4s, v4.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e25d5e5 // fadd v5.4s, v15.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e26d606 // fadd v6.4s, v16.4s, v6.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e28d5c8 // fadd v8.4s, v14.4s, v8.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e2bd62b // fadd v11.4s, v17.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	ADD R5, R20, R20
+
+tile7first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile7last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13187,6 +15242,18 @@ tile7done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -13199,34 +15266,6 @@ tile6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile6zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-	FMOVQ (R17), F10
-	FMOVQ 16(R17), F11
-	ADD R5, R17, R17
-
-tile6zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -13362,6 +15401,67 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile6first
+	MOVD R1, R20
+	FMOVQ (R20), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R20, R20
+
+tile6first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile6last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13389,6 +15489,18 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -13399,31 +15511,6 @@ tile5:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile5zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-	FMOVQ (R17), F8
-	FMOVQ 16(R17), F9
-	ADD R5, R17, R17
-
-tile5zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -13547,6 +15634,59 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile5first
+	MOVD R1, R20
+	FMOVQ (R20), F10
+	WORD $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e21d561 // fadd v1.4s, v11.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e22d582 // fadd v2.4s, v12.4s, v2.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e23d5a3 // fadd v3.4s, v13.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e25d565 // fadd v5.4s, v11.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e26d586 // fadd v6.4s, v12.4s, v6.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e27d5a7 // fadd v7.4s, v13.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	ADD R5, R20, R20
+
+tile5first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile5last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13571,6 +15711,18 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -13579,28 +15731,6 @@ tile4:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile4zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-	FMOVQ (R17), F6
-	FMOVQ 16(R17), F7
-	ADD R5, R17, R17
-
-tile4zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -13710,6 +15840,51 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile4first
+	MOVD R1, R20
+	FMOVQ (R20), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	ADD R5, R20, R20
+
+tile4first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile4last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13731,31 +15906,24 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile3zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-	FMOVQ (R17), F4
-	FMOVQ 16(R17), F5
-	ADD R5, R17, R17
-
-tile3zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -13855,6 +16023,43 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile3first
+	MOVD R1, R20
+	FMOVQ (R20), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R20, R20
+
+tile3first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile3last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13873,26 +16078,22 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile2zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-	FMOVQ (R17), F2
-	FMOVQ 16(R17), F3
-	ADD R5, R17, R17
-
-tile2zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -13978,6 +16179,35 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile2first
+	MOVD R1, R20
+	FMOVQ (R20), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	FMOVQ 16(R20), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	ADD R5, R20, R20
+
+tile2first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile2last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -13993,21 +16223,20 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVBU load+128(FP), R20
+	MOVD R20, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R20
-	CBZ R20, tile1zero
-	MOVD R1, R17
-	FMOVQ (R17), F0
-	FMOVQ 16(R17), F1
-	ADD R5, R17, R17
-
-tile1zero:
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -14081,6 +16310,27 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile1first
+	MOVD R1, R20
+	FMOVQ (R20), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ 16(R20), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	ADD R5, R20, R20
+
+tile1first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile1last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	ADD R5, R1, R1
@@ -14090,8 +16340,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-144
+// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-152
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -14157,6 +16407,18 @@ done:
 
 	// Tile of 12 × 2 vectors.
 tile12:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile12segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -14181,9 +16443,6 @@ tile12:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -14393,9 +16652,118 @@ tile12step:
 	BNE tile12step
 
 tile12done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile12first
+	MOVD R1, R20
+	FMOVQ (R20), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 16(R20), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R20, R20
+
+tile12first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile12last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F20, (R20)
+	FMOVQ F21, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F22, (R20)
+	FMOVQ F23, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile12segment
+
+tile12last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F24
 	FMOVQ 16(R17), F25
 	FMOVQ F0, (R1)
@@ -14493,6 +16861,18 @@ tile12done:
 
 	// Tile of 11 × 2 vectors.
 tile11:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile11segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -14515,9 +16895,6 @@ tile11:
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -14717,9 +17094,110 @@ tile11step:
 	BNE tile11step
 
 tile11done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile11first
+	MOVD R1, R20
+	FMOVQ (R20), F22
+	WORD $0x4e20d6c0 // fadd v0.4s, v22.4s, v0.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e21d6e1 // fadd v1.4s, v23.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e22d702 // fadd v2.4s, v24.4s, v2.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e23d723 // fadd v3.4s, v25.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e24d6c4 // fadd v4.4s, v22.4s, v4.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e25d6e5 // fadd v5.4s, v23.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e26d706 // fadd v6.4s, v24.4s, v6.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e27d727 // fadd v7.4s, v25.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e28d6c8 // fadd v8.4s, v22.4s, v8.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e29d6e9 // fadd v9.4s, v23.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2ad70a // fadd v10.4s, v24.4s, v10.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2bd72b // fadd v11.4s, v25.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2cd6cc // fadd v12.4s, v22.4s, v12.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2dd6ed // fadd v13.4s, v23.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e2ed70e // fadd v14.4s, v24.4s, v14.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e2fd72f // fadd v15.4s, v25.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e30d6d0 // fadd v16.4s, v22.4s, v16.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e31d6f1 // fadd v17.4s, v23.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F24
+	WORD $0x4e32d712 // fadd v18.4s, v24.4s, v18.4s
+	FMOVQ 16(R20), F25
+	WORD $0x4e33d733 // fadd v19.4s, v25.4s, v19.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e35d6f5 // fadd v21.4s, v23.4s, v21.4s
+	ADD R5, R20, R20
+
+tile11first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile11last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F20, (R20)
+	FMOVQ F21, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile11segment
+
+tile11last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F22
 	FMOVQ 16(R17), F23
 	FMOVQ F0, (R1)
@@ -14810,6 +17288,18 @@ tile11done:
 
 	// Tile of 10 × 2 vectors.
 tile10:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile10segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -14830,9 +17320,6 @@ tile10:
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -15018,9 +17505,102 @@ tile10step:
 	BNE tile10step
 
 tile10done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile10first
+	MOVD R1, R20
+	FMOVQ (R20), F20
+	WORD $0x4e20d680 // fadd v0.4s, v20.4s, v0.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e21d6a1 // fadd v1.4s, v21.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e22d6c2 // fadd v2.4s, v22.4s, v2.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e23d6e3 // fadd v3.4s, v23.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e27d6e7 // fadd v7.4s, v23.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2bd6eb // fadd v11.4s, v23.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e2fd6ef // fadd v15.4s, v23.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F22
+	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+	FMOVQ 16(R20), F23
+	WORD $0x4e33d6f3 // fadd v19.4s, v23.4s, v19.4s
+	ADD R5, R20, R20
+
+tile10first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile10last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F18, (R20)
+	FMOVQ F19, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile10segment
+
+tile10last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F20
 	FMOVQ 16(R17), F21
 	FMOVQ F0, (R1)
@@ -15104,6 +17684,18 @@ tile10done:
 
 	// Tile of 9 × 2 vectors.
 tile9:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile9segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -15122,9 +17714,6 @@ tile9:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -15298,9 +17887,94 @@ tile9step:
 	BNE tile9step
 
 tile9done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile9first
+	MOVD R1, R20
+	FMOVQ (R20), F18
+	WORD $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e21d661 // fadd v1.4s, v19.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e22d682 // fadd v2.4s, v20.4s, v2.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e23d6a3 // fadd v3.4s, v21.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e26d686 // fadd v6.4s, v20.4s, v6.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e27d6a7 // fadd v7.4s, v21.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	FMOVQ 16(R20), F21
+	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e30d650 // fadd v16.4s, v18.4s, v16.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e31d671 // fadd v17.4s, v19.4s, v17.4s
+	ADD R5, R20, R20
+
+tile9first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile9last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F16, (R20)
+	FMOVQ F17, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile9segment
+
+tile9last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F18
 	FMOVQ 16(R17), F19
 	FMOVQ F0, (R1)
@@ -15377,6 +18051,18 @@ tile9done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -15393,9 +18079,6 @@ tile8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -15555,9 +18238,86 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile8first
+	MOVD R1, R20
+	FMOVQ (R20), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ 16(R20), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	ADD R5, R20, R20
+
+tile8first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile8last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F14, (R20)
+	FMOVQ F15, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F16
 	FMOVQ 16(R17), F17
 	FMOVQ F0, (R1)
@@ -15627,6 +18387,18 @@ tile8done:
 
 	// Tile of 7 × 2 vectors.
 tile7:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -15641,9 +18413,6 @@ tile7:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -15793,9 +18562,78 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile7first
+	MOVD R1, R20
+	FMOVQ (R20), F14
+	WORD $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e21d5e1 // fadd v1.4s, v15.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e24d5c4 // fadd v4.4s, v14.4s, v4.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e25d5e5 // fadd v5.4s, v15.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e26d606 // fadd v6.4s, v16.4s, v6.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e28d5c8 // fadd v8.4s, v14.4s, v8.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F16
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	FMOVQ 16(R20), F17
+	WORD $0x4e2bd62b // fadd v11.4s, v17.4s, v11.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	ADD R5, R20, R20
+
+tile7first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile7last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F12, (R20)
+	FMOVQ F13, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F14
 	FMOVQ 16(R17), F15
 	FMOVQ F0, (R1)
@@ -15858,6 +18696,18 @@ tile7done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -15870,9 +18720,6 @@ tile6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -16008,9 +18855,70 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile6first
+	MOVD R1, R20
+	FMOVQ (R20), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 16(R20), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R20, R20
+
+tile6first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile6last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F10, (R20)
+	FMOVQ F11, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F12
 	FMOVQ 16(R17), F13
 	FMOVQ F0, (R1)
@@ -16066,6 +18974,18 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -16076,9 +18996,6 @@ tile5:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -16202,9 +19119,62 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile5first
+	MOVD R1, R20
+	FMOVQ (R20), F10
+	WORD $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e21d561 // fadd v1.4s, v11.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e22d582 // fadd v2.4s, v12.4s, v2.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e23d5a3 // fadd v3.4s, v13.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e25d565 // fadd v5.4s, v11.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F12
+	WORD $0x4e26d586 // fadd v6.4s, v12.4s, v6.4s
+	FMOVQ 16(R20), F13
+	WORD $0x4e27d5a7 // fadd v7.4s, v13.4s, v7.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	ADD R5, R20, R20
+
+tile5first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile5last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F8, (R20)
+	FMOVQ F9, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F10
 	FMOVQ 16(R17), F11
 	FMOVQ F0, (R1)
@@ -16253,6 +19223,18 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -16261,9 +19243,6 @@ tile4:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -16373,9 +19352,54 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile4first
+	MOVD R1, R20
+	FMOVQ (R20), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ 16(R20), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	ADD R5, R20, R20
+
+tile4first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile4last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F6, (R20)
+	FMOVQ F7, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F8
 	FMOVQ 16(R17), F9
 	FMOVQ F0, (R1)
@@ -16417,15 +19441,24 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -16525,9 +19558,46 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile3first
+	MOVD R1, R20
+	FMOVQ (R20), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	FMOVQ 16(R20), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R20, R20
+
+tile3first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile3last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F4, (R20)
+	FMOVQ F5, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F6
 	FMOVQ 16(R17), F7
 	FMOVQ F0, (R1)
@@ -16562,13 +19632,22 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -16654,9 +19733,38 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile2first
+	MOVD R1, R20
+	FMOVQ (R20), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	FMOVQ 16(R20), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	ADD R5, R20, R20
+	FMOVQ (R20), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	FMOVQ 16(R20), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	ADD R5, R20, R20
+
+tile2first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile2last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	FMOVQ F2, (R20)
+	FMOVQ F3, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F4
 	FMOVQ 16(R17), F5
 	FMOVQ F0, (R1)
@@ -16684,11 +19792,20 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVD R0, R17
+	MOVD b_base+72(FP), R19
+	MOVD k+112(FP), R21
+	MOVD $0, R20
+	MOVD R20, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R20
+	CMP R21, R20
+	CSEL LT, R20, R21, R20
+	SUB R20, R21, R21
+	MOVD R21, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -16762,9 +19879,30 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R21
+	CBZ R21, tile1first
+	MOVD R1, R20
+	FMOVQ (R20), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ 16(R20), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	ADD R5, R20, R20
+
+tile1first:
+	MOVD c_len+8(FP), R21
+	CBZ R21, tile1last
+	MOVD R1, R20
+	FMOVQ F0, (R20)
+	FMOVQ F1, 16(R20)
+	ADD R5, R20, R20
+	MOVD $1, R20
+	MOVD R20, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R17
+	MOVD max_base+128(FP), R17
 	FMOVQ (R17), F2
 	FMOVQ 16(R17), F3
 	FMOVQ F0, (R1)
@@ -16849,6 +19987,9 @@ done:
 
 	// Tile of 12 × 2 vectors.
 tile12:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -16873,9 +20014,6 @@ tile12:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile12columns
 	CMP $4, R3
@@ -17210,6 +20348,9 @@ tile12done:
 
 	// Tile of 11 × 2 vectors.
 tile11:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -17232,9 +20373,6 @@ tile11:
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile11columns
 	CMP $4, R3
@@ -17550,6 +20688,9 @@ tile11done:
 
 	// Tile of 10 × 2 vectors.
 tile10:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -17570,9 +20711,6 @@ tile10:
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile10columns
 	CMP $4, R3
@@ -17865,6 +21003,9 @@ tile10done:
 
 	// Tile of 9 × 2 vectors.
 tile9:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -17883,9 +21024,6 @@ tile9:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile9columns
 	CMP $4, R3
@@ -18157,6 +21295,9 @@ tile9done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -18173,9 +21314,6 @@ tile8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -18424,6 +21562,9 @@ tile8done:
 
 	// Tile of 7 × 2 vectors.
 tile7:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -18438,9 +21579,6 @@ tile7:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -18670,6 +21808,9 @@ tile7done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -18682,9 +21823,6 @@ tile6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -18891,6 +22029,9 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -18901,9 +22042,6 @@ tile5:
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -19089,6 +22227,9 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -19097,9 +22238,6 @@ tile4:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -19262,15 +22400,15 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -19414,13 +22552,13 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
+	MOVD R0, R17
+	MOVD k+112(FP), R20
+	MOVD b_base+72(FP), R19
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD k+112(FP), R20
-	MOVD b_base+72(FP), R19
-	MOVD R0, R17
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -19541,11 +22679,11 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
+	MOVD R0, R17
 	MOVD k+112(FP), R20
 	MOVD b_base+72(FP), R19
-	MOVD R0, R17
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -19642,8 +22780,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·Gemm3NEON(SB), NOSPLIT, $0-121
+// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm3NEON(SB), NOSPLIT, $0-129
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -19697,6 +22835,18 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -19721,48 +22871,6 @@ tile8:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile8zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-	FMOVQ (R13), F9
-	FMOVQ 16(R13), F10
-	FMOVQ 32(R13), F11
-	ADD R5, R13, R13
-	FMOVQ (R13), F12
-	FMOVQ 16(R13), F13
-	FMOVQ 32(R13), F14
-	ADD R5, R13, R13
-	FMOVQ (R13), F15
-	FMOVQ 16(R13), F16
-	FMOVQ 32(R13), F17
-	ADD R5, R13, R13
-	FMOVQ (R13), F18
-	FMOVQ 16(R13), F19
-	FMOVQ 32(R13), F20
-	ADD R5, R13, R13
-	FMOVQ (R13), F21
-	FMOVQ 16(R13), F22
-	FMOVQ 32(R13), F23
-	ADD R5, R13, R13
-
-tile8zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -19967,6 +23075,107 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile8first
+	MOVD R1, R15
+	FMOVQ (R15), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R15), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R15), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 32(R15), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 16(R15), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 16(R15), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 32(R15), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R15), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R15), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 32(R15), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 16(R15), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 16(R15), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 32(R15), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R15, R15
+
+tile8first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile8last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F18, (R15)
+	FMOVQ F19, 16(R15)
+	FMOVQ F20, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F21, (R15)
+	FMOVQ F22, 16(R15)
+	FMOVQ F23, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -20008,6 +23217,18 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20029,44 +23250,6 @@ tile7:
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile7zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-	FMOVQ (R13), F9
-	FMOVQ 16(R13), F10
-	FMOVQ 32(R13), F11
-	ADD R5, R13, R13
-	FMOVQ (R13), F12
-	FMOVQ 16(R13), F13
-	FMOVQ 32(R13), F14
-	ADD R5, R13, R13
-	FMOVQ (R13), F15
-	FMOVQ 16(R13), F16
-	FMOVQ 32(R13), F17
-	ADD R5, R13, R13
-	FMOVQ (R13), F18
-	FMOVQ 16(R13), F19
-	FMOVQ 32(R13), F20
-	ADD R5, R13, R13
-
-tile7zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -20256,6 +23439,96 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile7first
+	MOVD R1, R15
+	FMOVQ (R15), F21
+	WORD $0x4e20d6a0 // fadd v0.4s, v21.4s, v0.4s
+	FMOVQ 16(R15), F22
+	WORD $0x4e21d6c1 // fadd v1.4s, v22.4s, v1.4s
+	FMOVQ 32(R15), F23
+	WORD $0x4e22d6e2 // fadd v2.4s, v23.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e23d703 // fadd v3.4s, v24.4s, v3.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e24d6a4 // fadd v4.4s, v21.4s, v4.4s
+	FMOVQ 32(R15), F22
+	WORD $0x4e25d6c5 // fadd v5.4s, v22.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F23
+	WORD $0x4e26d6e6 // fadd v6.4s, v23.4s, v6.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e27d707 // fadd v7.4s, v24.4s, v7.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e28d6a8 // fadd v8.4s, v21.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F22
+	WORD $0x4e29d6c9 // fadd v9.4s, v22.4s, v9.4s
+	FMOVQ 16(R15), F23
+	WORD $0x4e2ad6ea // fadd v10.4s, v23.4s, v10.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e2bd70b // fadd v11.4s, v24.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e2cd6ac // fadd v12.4s, v21.4s, v12.4s
+	FMOVQ 16(R15), F22
+	WORD $0x4e2dd6cd // fadd v13.4s, v22.4s, v13.4s
+	FMOVQ 32(R15), F23
+	WORD $0x4e2ed6ee // fadd v14.4s, v23.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e2fd70f // fadd v15.4s, v24.4s, v15.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e30d6b0 // fadd v16.4s, v21.4s, v16.4s
+	FMOVQ 32(R15), F22
+	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F23
+	WORD $0x4e32d6f2 // fadd v18.4s, v23.4s, v18.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e33d713 // fadd v19.4s, v24.4s, v19.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e34d6b4 // fadd v20.4s, v21.4s, v20.4s
+	ADD R5, R15, R15
+
+tile7first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile7last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F18, (R15)
+	FMOVQ F19, 16(R15)
+	FMOVQ F20, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -20293,6 +23566,18 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20311,40 +23596,6 @@ tile6:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile6zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-	FMOVQ (R13), F9
-	FMOVQ 16(R13), F10
-	FMOVQ 32(R13), F11
-	ADD R5, R13, R13
-	FMOVQ (R13), F12
-	FMOVQ 16(R13), F13
-	FMOVQ 32(R13), F14
-	ADD R5, R13, R13
-	FMOVQ (R13), F15
-	FMOVQ 16(R13), F16
-	FMOVQ 32(R13), F17
-	ADD R5, R13, R13
-
-tile6zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -20515,6 +23766,85 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile6first
+	MOVD R1, R15
+	FMOVQ (R15), F18
+	WORD $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
+	FMOVQ 16(R15), F19
+	WORD $0x4e21d661 // fadd v1.4s, v19.4s, v1.4s
+	FMOVQ 32(R15), F20
+	WORD $0x4e22d682 // fadd v2.4s, v20.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e23d6a3 // fadd v3.4s, v21.4s, v3.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	FMOVQ 32(R15), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F20
+	WORD $0x4e26d686 // fadd v6.4s, v20.4s, v6.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e27d6a7 // fadd v7.4s, v21.4s, v7.4s
+	FMOVQ 32(R15), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	FMOVQ 16(R15), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	FMOVQ 16(R15), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ 32(R15), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e30d650 // fadd v16.4s, v18.4s, v16.4s
+	FMOVQ 32(R15), F19
+	WORD $0x4e31d671 // fadd v17.4s, v19.4s, v17.4s
+	ADD R5, R15, R15
+
+tile6first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile6last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -20548,6 +23878,18 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20563,36 +23905,6 @@ tile5:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile5zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-	FMOVQ (R13), F9
-	FMOVQ 16(R13), F10
-	FMOVQ 32(R13), F11
-	ADD R5, R13, R13
-	FMOVQ (R13), F12
-	FMOVQ 16(R13), F13
-	FMOVQ 32(R13), F14
-	ADD R5, R13, R13
-
-tile5zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -20746,6 +24058,74 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile5first
+	MOVD R1, R15
+	FMOVQ (R15), F15
+	WORD $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
+	FMOVQ 16(R15), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
+	FMOVQ 32(R15), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F18
+	WORD $0x4e23d643 // fadd v3.4s, v18.4s, v3.4s
+	FMOVQ 16(R15), F15
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	FMOVQ 32(R15), F16
+	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
+	FMOVQ 32(R15), F15
+	WORD $0x4e28d5e8 // fadd v8.4s, v15.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F16
+	WORD $0x4e29d609 // fadd v9.4s, v16.4s, v9.4s
+	FMOVQ 16(R15), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	FMOVQ 32(R15), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F15
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	FMOVQ 16(R15), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	FMOVQ 32(R15), F17
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	ADD R5, R15, R15
+
+tile5first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile5last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -20775,6 +24155,18 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20787,32 +24179,6 @@ tile4:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile4zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-	FMOVQ (R13), F9
-	FMOVQ 16(R13), F10
-	FMOVQ 32(R13), F11
-	ADD R5, R13, R13
-
-tile4zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -20947,6 +24313,63 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile4first
+	MOVD R1, R15
+	FMOVQ (R15), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R15), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ 32(R15), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ 16(R15), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 32(R15), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 16(R15), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ 32(R15), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ 16(R15), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 32(R15), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R15, R15
+
+tile4first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile4last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -20972,6 +24395,18 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -20981,28 +24416,6 @@ tile3:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile3zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-	FMOVQ (R13), F6
-	FMOVQ 16(R13), F7
-	FMOVQ 32(R13), F8
-	ADD R5, R13, R13
-
-tile3zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -21122,6 +24535,52 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile3first
+	MOVD R1, R15
+	FMOVQ (R15), F9
+	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
+	FMOVQ 16(R15), F10
+	WORD $0x4e21d541 // fadd v1.4s, v10.4s, v1.4s
+	FMOVQ 32(R15), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F12
+	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
+	FMOVQ 16(R15), F9
+	WORD $0x4e24d524 // fadd v4.4s, v9.4s, v4.4s
+	FMOVQ 32(R15), F10
+	WORD $0x4e25d545 // fadd v5.4s, v10.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F11
+	WORD $0x4e26d566 // fadd v6.4s, v11.4s, v6.4s
+	FMOVQ 16(R15), F12
+	WORD $0x4e27d587 // fadd v7.4s, v12.4s, v7.4s
+	FMOVQ 32(R15), F9
+	WORD $0x4e28d528 // fadd v8.4s, v9.4s, v8.4s
+	ADD R5, R15, R15
+
+tile3first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile3last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -21143,30 +24602,24 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile2zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-	FMOVQ (R13), F3
-	FMOVQ 16(R13), F4
-	FMOVQ 32(R13), F5
-	ADD R5, R13, R13
-
-tile2zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -21267,6 +24720,41 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile2first
+	MOVD R1, R15
+	FMOVQ (R15), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	FMOVQ 16(R15), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	FMOVQ 32(R15), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	FMOVQ 16(R15), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ 32(R15), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R15, R15
+
+tile2first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile2last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -21284,23 +24772,21 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVBU load+128(FP), R15
+	MOVD R15, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R15
-	CBZ R15, tile1zero
-	MOVD R1, R13
-	FMOVQ (R13), F0
-	FMOVQ 16(R13), F1
-	FMOVQ 32(R13), F2
-	ADD R5, R13, R13
-
-tile1zero:
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -21384,6 +24870,30 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile1first
+	MOVD R1, R15
+	FMOVQ (R15), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ 16(R15), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	FMOVQ 32(R15), F5
+	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
+	ADD R5, R15, R15
+
+tile1first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile1last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -21394,8 +24904,8 @@ tile1done:
 	SUB $1, R2, R2
 	B rows
 
-// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, max []float32)
-TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-144
+// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-152
 	MOVD a_base+32(FP), R0
 	MOVD c_base+0(FP), R1
 	MOVD m+104(FP), R2
@@ -21449,6 +24959,18 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile8segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -21473,9 +24995,6 @@ tile8:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -21680,9 +25199,110 @@ tile8step:
 	BNE tile8step
 
 tile8done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile8first
+	MOVD R1, R15
+	FMOVQ (R15), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R15), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R15), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 32(R15), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 16(R15), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 16(R15), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 32(R15), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R15), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R15), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 32(R15), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 16(R15), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 16(R15), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 32(R15), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R15, R15
+
+tile8first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile8last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F18, (R15)
+	FMOVQ F19, 16(R15)
+	FMOVQ F20, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F21, (R15)
+	FMOVQ F22, 16(R15)
+	FMOVQ F23, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile8segment
+
+tile8last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F24
 	FMOVQ 16(R13), F25
 	FMOVQ 32(R13), F26
@@ -21778,6 +25398,18 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile7segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -21799,9 +25431,6 @@ tile7:
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -21991,9 +25620,99 @@ tile7step:
 	BNE tile7step
 
 tile7done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile7first
+	MOVD R1, R15
+	FMOVQ (R15), F21
+	WORD $0x4e20d6a0 // fadd v0.4s, v21.4s, v0.4s
+	FMOVQ 16(R15), F22
+	WORD $0x4e21d6c1 // fadd v1.4s, v22.4s, v1.4s
+	FMOVQ 32(R15), F23
+	WORD $0x4e22d6e2 // fadd v2.4s, v23.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e23d703 // fadd v3.4s, v24.4s, v3.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e24d6a4 // fadd v4.4s, v21.4s, v4.4s
+	FMOVQ 32(R15), F22
+	WORD $0x4e25d6c5 // fadd v5.4s, v22.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F23
+	WORD $0x4e26d6e6 // fadd v6.4s, v23.4s, v6.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e27d707 // fadd v7.4s, v24.4s, v7.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e28d6a8 // fadd v8.4s, v21.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F22
+	WORD $0x4e29d6c9 // fadd v9.4s, v22.4s, v9.4s
+	FMOVQ 16(R15), F23
+	WORD $0x4e2ad6ea // fadd v10.4s, v23.4s, v10.4s
+	FMOVQ 32(R15), F24
+	WORD $0x4e2bd70b // fadd v11.4s, v24.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e2cd6ac // fadd v12.4s, v21.4s, v12.4s
+	FMOVQ 16(R15), F22
+	WORD $0x4e2dd6cd // fadd v13.4s, v22.4s, v13.4s
+	FMOVQ 32(R15), F23
+	WORD $0x4e2ed6ee // fadd v14.4s, v23.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F24
+	WORD $0x4e2fd70f // fadd v15.4s, v24.4s, v15.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e30d6b0 // fadd v16.4s, v21.4s, v16.4s
+	FMOVQ 32(R15), F22
+	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F23
+	WORD $0x4e32d6f2 // fadd v18.4s, v23.4s, v18.4s
+	FMOVQ 16(R15), F24
+	WORD $0x4e33d713 // fadd v19.4s, v24.4s, v19.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e34d6b4 // fadd v20.4s, v21.4s, v20.4s
+	ADD R5, R15, R15
+
+tile7first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile7last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F18, (R15)
+	FMOVQ F19, 16(R15)
+	FMOVQ F20, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile7segment
+
+tile7last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F21
 	FMOVQ 16(R13), F22
 	FMOVQ 32(R13), F23
@@ -22079,6 +25798,18 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile6segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -22097,9 +25828,6 @@ tile6:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -22270,9 +25998,88 @@ tile6step:
 	BNE tile6step
 
 tile6done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile6first
+	MOVD R1, R15
+	FMOVQ (R15), F18
+	WORD $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
+	FMOVQ 16(R15), F19
+	WORD $0x4e21d661 // fadd v1.4s, v19.4s, v1.4s
+	FMOVQ 32(R15), F20
+	WORD $0x4e22d682 // fadd v2.4s, v20.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e23d6a3 // fadd v3.4s, v21.4s, v3.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
+	FMOVQ 32(R15), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F20
+	WORD $0x4e26d686 // fadd v6.4s, v20.4s, v6.4s
+	FMOVQ 16(R15), F21
+	WORD $0x4e27d6a7 // fadd v7.4s, v21.4s, v7.4s
+	FMOVQ 32(R15), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	FMOVQ 16(R15), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ 32(R15), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F18
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	FMOVQ 16(R15), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ 32(R15), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F21
+	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e30d650 // fadd v16.4s, v18.4s, v16.4s
+	FMOVQ 32(R15), F19
+	WORD $0x4e31d671 // fadd v17.4s, v19.4s, v17.4s
+	ADD R5, R15, R15
+
+tile6first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile6last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F15, (R15)
+	FMOVQ F16, 16(R15)
+	FMOVQ F17, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile6segment
+
+tile6last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F18
 	FMOVQ 16(R13), F19
 	FMOVQ 32(R13), F20
@@ -22348,6 +26155,18 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile5segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -22363,9 +26182,6 @@ tile5:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -22519,9 +26335,77 @@ tile5step:
 	BNE tile5step
 
 tile5done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile5first
+	MOVD R1, R15
+	FMOVQ (R15), F15
+	WORD $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
+	FMOVQ 16(R15), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
+	FMOVQ 32(R15), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F18
+	WORD $0x4e23d643 // fadd v3.4s, v18.4s, v3.4s
+	FMOVQ 16(R15), F15
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	FMOVQ 32(R15), F16
+	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
+	FMOVQ 16(R15), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
+	FMOVQ 32(R15), F15
+	WORD $0x4e28d5e8 // fadd v8.4s, v15.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F16
+	WORD $0x4e29d609 // fadd v9.4s, v16.4s, v9.4s
+	FMOVQ 16(R15), F17
+	WORD $0x4e2ad62a // fadd v10.4s, v17.4s, v10.4s
+	FMOVQ 32(R15), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F15
+	WORD $0x4e2cd5ec // fadd v12.4s, v15.4s, v12.4s
+	FMOVQ 16(R15), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	FMOVQ 32(R15), F17
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	ADD R5, R15, R15
+
+tile5first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile5last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F12, (R15)
+	FMOVQ F13, 16(R15)
+	FMOVQ F14, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile5segment
+
+tile5last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F15
 	FMOVQ 16(R13), F16
 	FMOVQ 32(R13), F17
@@ -22587,6 +26471,18 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile4segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -22599,9 +26495,6 @@ tile4:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -22736,9 +26629,66 @@ tile4step:
 	BNE tile4step
 
 tile4done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile4first
+	MOVD R1, R15
+	FMOVQ (R15), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R15), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ 32(R15), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ 16(R15), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 32(R15), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 16(R15), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ 32(R15), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ 16(R15), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 32(R15), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R15, R15
+
+tile4first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile4last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F9, (R15)
+	FMOVQ F10, 16(R15)
+	FMOVQ F11, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile4segment
+
+tile4last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F12
 	FMOVQ 16(R13), F13
 	FMOVQ 32(R13), F14
@@ -22794,6 +26744,18 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile3segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -22803,9 +26765,6 @@ tile3:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -22925,9 +26884,55 @@ tile3step:
 	BNE tile3step
 
 tile3done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile3first
+	MOVD R1, R15
+	FMOVQ (R15), F9
+	WORD $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
+	FMOVQ 16(R15), F10
+	WORD $0x4e21d541 // fadd v1.4s, v10.4s, v1.4s
+	FMOVQ 32(R15), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F12
+	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
+	FMOVQ 16(R15), F9
+	WORD $0x4e24d524 // fadd v4.4s, v9.4s, v4.4s
+	FMOVQ 32(R15), F10
+	WORD $0x4e25d545 // fadd v5.4s, v10.4s, v5.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F11
+	WORD $0x4e26d566 // fadd v6.4s, v11.4s, v6.4s
+	FMOVQ 16(R15), F12
+	WORD $0x4e27d587 // fadd v7.4s, v12.4s, v7.4s
+	FMOVQ 32(R15), F9
+	WORD $0x4e28d528 // fadd v8.4s, v9.4s, v8.4s
+	ADD R5, R15, R15
+
+tile3first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile3last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F6, (R15)
+	FMOVQ F7, 16(R15)
+	FMOVQ F8, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile3segment
+
+tile3last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F9
 	FMOVQ 16(R13), F10
 	FMOVQ 32(R13), F11
@@ -22973,15 +26978,24 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile2segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -23082,9 +27096,44 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile2first
+	MOVD R1, R15
+	FMOVQ (R15), F6
+	WORD $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	FMOVQ 16(R15), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	FMOVQ 32(R15), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	ADD R5, R15, R15
+	FMOVQ (R15), F9
+	WORD $0x4e23d523 // fadd v3.4s, v9.4s, v3.4s
+	FMOVQ 16(R15), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ 32(R15), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	ADD R5, R15, R15
+
+tile2first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile2last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	FMOVQ F3, (R15)
+	FMOVQ F4, 16(R15)
+	FMOVQ F5, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F6
 	FMOVQ 16(R13), F7
 	FMOVQ 32(R13), F8
@@ -23120,12 +27169,21 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVD R0, R13
+	MOVD b_base+72(FP), R14
+	MOVD k+112(FP), R16
+	MOVD $0, R15
+	MOVD R15, c_cap+16(FP)
+
+tile1segment:
+	MOVD seg+120(FP), R15
+	CMP R16, R15
+	CSEL LT, R15, R16, R15
+	SUB R15, R16, R16
+	MOVD R16, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -23209,9 +27267,33 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R16
+	CBZ R16, tile1first
+	MOVD R1, R15
+	FMOVQ (R15), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ 16(R15), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	FMOVQ 32(R15), F5
+	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
+	ADD R5, R15, R15
+
+tile1first:
+	MOVD c_len+8(FP), R16
+	CBZ R16, tile1last
+	MOVD R1, R15
+	FMOVQ F0, (R15)
+	FMOVQ F1, 16(R15)
+	FMOVQ F2, 32(R15)
+	ADD R5, R15, R15
+	MOVD $1, R15
+	MOVD R15, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 
 	// Store; max = C > max ? C : max.
-	MOVD max_base+120(FP), R13
+	MOVD max_base+128(FP), R13
 	FMOVQ (R13), F3
 	FMOVQ 16(R13), F4
 	FMOVQ 32(R13), F5
@@ -23289,6 +27371,9 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -23313,9 +27398,6 @@ tile8:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile8columns
 	CMP $4, R3
@@ -23643,6 +27725,9 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -23664,9 +27749,6 @@ tile7:
 	VMOVI $0, V18.B16
 	VMOVI $0, V19.B16
 	VMOVI $0, V20.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile7columns
 	CMP $4, R3
@@ -23966,6 +28048,9 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -23984,9 +28069,6 @@ tile6:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile6columns
 	CMP $4, R3
@@ -24254,6 +28336,9 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -24269,9 +28354,6 @@ tile5:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile5columns
 	CMP $4, R3
@@ -24509,6 +28591,9 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -24521,9 +28606,6 @@ tile4:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile4columns
 	CMP $4, R3
@@ -24729,6 +28811,9 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -24738,9 +28823,6 @@ tile3:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile3columns
 	CMP $4, R3
@@ -24918,15 +29000,15 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -25072,12 +29154,12 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVD R0, R13
+	MOVD k+112(FP), R15
+	MOVD b_base+72(FP), R14
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	MOVD k+112(FP), R15
-	MOVD b_base+72(FP), R14
-	MOVD R0, R13
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -25227,6 +29309,18 @@ done:
 
 	// Tile of 2 × 12 vectors.
 tile2:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile2segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -25251,42 +29345,6 @@ tile2:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile2zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-	FMOVQ (R7), F12
-	FMOVQ 16(R7), F13
-	FMOVQ 32(R7), F14
-	FMOVQ 48(R7), F15
-	FMOVQ 64(R7), F16
-	FMOVQ 80(R7), F17
-	FMOVQ 96(R7), F18
-	FMOVQ 112(R7), F19
-	FMOVQ 128(R7), F20
-	FMOVQ 144(R7), F21
-	FMOVQ 160(R7), F22
-	FMOVQ 176(R7), F23
-	ADD R5, R7, R7
-
-tile2zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -25674,6 +29732,95 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile2first
+	MOVD R1, R9
+	FMOVQ (R9), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R9, R9
+	FMOVQ (R9), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R9, R9
+
+tile2first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile2last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	FMOVQ F12, (R9)
+	FMOVQ F13, 16(R9)
+	FMOVQ F14, 32(R9)
+	FMOVQ F15, 48(R9)
+	FMOVQ F16, 64(R9)
+	FMOVQ F17, 80(R9)
+	FMOVQ F18, 96(R9)
+	FMOVQ F19, 112(R9)
+	FMOVQ F20, 128(R9)
+	FMOVQ F21, 144(R9)
+	FMOVQ F22, 160(R9)
+	FMOVQ F23, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -25709,6 +29856,18 @@ tile2done:
 
 	// Tile of 1 × 12 vectors.
 tile1:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile1segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -25721,29 +29880,6 @@ tile1:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile1zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-
-tile1zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -26021,6 +30157,57 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile1first
+	MOVD R1, R9
+	FMOVQ (R9), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R9), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ 32(R9), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ 48(R9), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ 64(R9), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 80(R9), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ 96(R9), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ 128(R9), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ 144(R9), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ 160(R9), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 176(R9), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R9, R9
+
+tile1first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile1last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -26077,6 +30264,18 @@ done:
 
 	// Tile of 2 × 12 vectors.
 tile2:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile2segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -26101,42 +30300,6 @@ tile2:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile2zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-	FMOVQ (R7), F12
-	FMOVQ 16(R7), F13
-	FMOVQ 32(R7), F14
-	FMOVQ 48(R7), F15
-	FMOVQ 64(R7), F16
-	FMOVQ 80(R7), F17
-	FMOVQ 96(R7), F18
-	FMOVQ 112(R7), F19
-	FMOVQ 128(R7), F20
-	FMOVQ 144(R7), F21
-	FMOVQ 160(R7), F22
-	FMOVQ 176(R7), F23
-	ADD R5, R7, R7
-
-tile2zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -26578,6 +30741,95 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile2first
+	MOVD R1, R9
+	FMOVQ (R9), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R9, R9
+	FMOVQ (R9), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R9, R9
+
+tile2first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile2last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	FMOVQ F12, (R9)
+	FMOVQ F13, 16(R9)
+	FMOVQ F14, 32(R9)
+	FMOVQ F15, 48(R9)
+	FMOVQ F16, 64(R9)
+	FMOVQ F17, 80(R9)
+	FMOVQ F18, 96(R9)
+	FMOVQ F19, 112(R9)
+	FMOVQ F20, 128(R9)
+	FMOVQ F21, 144(R9)
+	FMOVQ F22, 160(R9)
+	FMOVQ F23, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -26613,6 +30865,18 @@ tile2done:
 
 	// Tile of 1 × 12 vectors.
 tile1:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile1segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -26625,29 +30889,6 @@ tile1:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile1zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-
-tile1zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -26979,6 +31220,57 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile1first
+	MOVD R1, R9
+	FMOVQ (R9), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R9), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ 32(R9), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ 48(R9), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ 64(R9), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 80(R9), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ 96(R9), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ 128(R9), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ 144(R9), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ 160(R9), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 176(R9), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R9, R9
+
+tile1first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile1last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -27035,6 +31327,18 @@ done:
 
 	// Tile of 2 × 12 vectors.
 tile2:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile2segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -27059,42 +31363,6 @@ tile2:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile2zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-	FMOVQ (R7), F12
-	FMOVQ 16(R7), F13
-	FMOVQ 32(R7), F14
-	FMOVQ 48(R7), F15
-	FMOVQ 64(R7), F16
-	FMOVQ 80(R7), F17
-	FMOVQ 96(R7), F18
-	FMOVQ 112(R7), F19
-	FMOVQ 128(R7), F20
-	FMOVQ 144(R7), F21
-	FMOVQ 160(R7), F22
-	FMOVQ 176(R7), F23
-	ADD R5, R7, R7
-
-tile2zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile2columns
 	CMP $4, R3
@@ -27536,6 +31804,95 @@ tile2step:
 	BNE tile2step
 
 tile2done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile2first
+	MOVD R1, R9
+	FMOVQ (R9), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R5, R9, R9
+	FMOVQ (R9), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R9), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R9), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R9), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R9), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R9), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R9), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R9), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R9), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R9), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R9), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R9), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R5, R9, R9
+
+tile2first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile2last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	FMOVQ F12, (R9)
+	FMOVQ F13, 16(R9)
+	FMOVQ F14, 32(R9)
+	FMOVQ F15, 48(R9)
+	FMOVQ F16, 64(R9)
+	FMOVQ F17, 80(R9)
+	FMOVQ F18, 96(R9)
+	FMOVQ F19, 112(R9)
+	FMOVQ F20, 128(R9)
+	FMOVQ F21, 144(R9)
+	FMOVQ F22, 160(R9)
+	FMOVQ F23, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile2segment
+
+tile2last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -27571,6 +31928,18 @@ tile2done:
 
 	// Tile of 1 × 12 vectors.
 tile1:
+	MOVD R0, R7
+	MOVD b_base+72(FP), R8
+	MOVD k+112(FP), R10
+	MOVBU load+120(FP), R9
+	MOVD R9, c_cap+16(FP)
+
+tile1segment:
+	MOVD $128, R9
+	CMP R10, R9
+	CSEL LT, R9, R10, R9
+	SUB R9, R10, R10
+	MOVD R10, c_len+8(FP)
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -27583,29 +31952,6 @@ tile1:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-
-	// The chains start from +0, or from C.
-	MOVBU load+120(FP), R9
-	CBZ R9, tile1zero
-	MOVD R1, R7
-	FMOVQ (R7), F0
-	FMOVQ 16(R7), F1
-	FMOVQ 32(R7), F2
-	FMOVQ 48(R7), F3
-	FMOVQ 64(R7), F4
-	FMOVQ 80(R7), F5
-	FMOVQ 96(R7), F6
-	FMOVQ 112(R7), F7
-	FMOVQ 128(R7), F8
-	FMOVQ 144(R7), F9
-	FMOVQ 160(R7), F10
-	FMOVQ 176(R7), F11
-	ADD R5, R7, R7
-
-tile1zero:
-	MOVD k+112(FP), R9
-	MOVD b_base+72(FP), R8
-	MOVD R0, R7
 	CMP $4, R6
 	BEQ tile1columns
 	CMP $4, R3
@@ -27937,6 +32283,57 @@ tile1step:
 	BNE tile1step
 
 tile1done:
+	MOVD c_cap+16(FP), R10
+	CBZ R10, tile1first
+	MOVD R1, R9
+	FMOVQ (R9), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ 16(R9), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ 32(R9), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ 48(R9), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ 64(R9), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ 80(R9), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ 96(R9), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ 128(R9), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ 144(R9), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ 160(R9), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ 176(R9), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	ADD R5, R9, R9
+
+tile1first:
+	MOVD c_len+8(FP), R10
+	CBZ R10, tile1last
+	MOVD R1, R9
+	FMOVQ F0, (R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	ADD R5, R9, R9
+	MOVD $1, R9
+	MOVD R9, c_cap+16(FP)
+	B tile1segment
+
+tile1last:
 	FMOVQ F0, (R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
@@ -29779,7 +34176,7 @@ done:
 	RET
 
 // func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-TEXT ·SkinnyQKNEON(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKNEON(SB), NOSPLIT, $256-160
 	MOVD ldk+48(FP), R0
 	LSL $2, R0, R0
 	MOVD m+88(FP), R1
@@ -29844,17 +34241,27 @@ group:
 	BGE group2
 
 	// 16 keys by 1 queries.
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $2, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
+	CBZ R6, group1rest
 	PCALIGN $32
 
 group1step:
@@ -29961,9 +34368,13 @@ group1ahead0:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group1step
+
+group1rest:
+	MOVD k_cap+40(FP), R7
+	CBNZ R7, group1sum
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
-	BEQ group1store
+	BEQ group1sum
 	SUB $4, R6, R6
 	ADD R6<<2, R15, R15
 	ADD R6<<2, R16, R16
@@ -30100,6 +34511,29 @@ group1skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 
+group1sum:
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	FMOVQ local-240(SP), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	FMOVQ local-208(SP), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group1segment
+
 group1store:
 	VORR V0.B16, V0.B16, V8.B16
 	VORR V0.B16, V0.B16, V9.B16
@@ -30234,6 +34668,16 @@ group1lanes:
 
 	// 16 keys by 2 queries.
 group2:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group2segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -30242,13 +34686,13 @@ group2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $2, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
+	CBZ R6, group2rest
 	PCALIGN $32
 
 group2step:
@@ -30371,9 +34815,13 @@ group2ahead0:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group2step
+
+group2rest:
+	MOVD k_cap+40(FP), R7
+	CBNZ R7, group2sum
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
-	BEQ group2store
+	BEQ group2sum
 	SUB $4, R6, R6
 	ADD R6<<2, R15, R15
 	ADD R6<<2, R16, R16
@@ -30522,6 +34970,41 @@ group2skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 
+group2sum:
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group2first
+	FMOVQ local-256(SP), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	FMOVQ local-240(SP), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	FMOVQ local-224(SP), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	FMOVQ local-208(SP), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	FMOVQ local-192(SP), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ local-176(SP), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ local-160(SP), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ local-144(SP), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+
+group2first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group2store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group2segment
+
 group2store:
 	VORR V1.B16, V1.B16, V12.B16
 	VORR V1.B16, V1.B16, V13.B16
@@ -30652,6 +35135,16 @@ group2lanes:
 
 	// 16 keys by 3 queries.
 group3:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -30664,13 +35157,13 @@ group3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $2, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
+	CBZ R6, group3rest
 	PCALIGN $32
 
 group3step:
@@ -30809,9 +35302,13 @@ group3ahead0:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group3step
+
+group3rest:
+	MOVD k_cap+40(FP), R7
+	CBNZ R7, group3sum
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
-	BEQ group3store
+	BEQ group3sum
 	SUB $4, R6, R6
 	ADD R6<<2, R15, R15
 	ADD R6<<2, R16, R16
@@ -30972,6 +35469,53 @@ group3skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 
+group3sum:
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ local-240(SP), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ local-224(SP), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ local-208(SP), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ local-192(SP), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ local-176(SP), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ local-160(SP), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ local-144(SP), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ local-128(SP), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ local-112(SP), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ local-96(SP), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ local-80(SP), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F8, local-128(SP)
+	FMOVQ F9, local-112(SP)
+	FMOVQ F10, local-96(SP)
+	FMOVQ F11, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group3segment
+
 group3store:
 	VORR V2.B16, V2.B16, V16.B16
 	VORR V5.B16, V5.B16, V17.B16
@@ -31098,6 +35642,16 @@ group3lanes:
 
 	// 16 keys by 4 queries.
 group4:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group4segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -31114,13 +35668,13 @@ group4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $2, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
+	CBZ R6, group4rest
 	PCALIGN $32
 
 group4step:
@@ -31275,9 +35829,13 @@ group4ahead0:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group4step
+
+group4rest:
+	MOVD k_cap+40(FP), R7
+	CBNZ R7, group4sum
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
-	BEQ group4store
+	BEQ group4sum
 	SUB $4, R6, R6
 	ADD R6<<2, R15, R15
 	ADD R6<<2, R16, R16
@@ -31449,6 +36007,65 @@ group4skip15:
 	ADD $16, R16, R16
 	ADD $16, R19, R19
 	ADD $16, R21, R21
+
+group4sum:
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group4first
+	FMOVQ local-256(SP), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	FMOVQ local-240(SP), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	FMOVQ local-224(SP), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	FMOVQ local-208(SP), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	FMOVQ local-192(SP), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-176(SP), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-160(SP), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ local-144(SP), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-128(SP), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ local-112(SP), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-96(SP), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-80(SP), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	FMOVQ local-64(SP), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	FMOVQ local-48(SP), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	FMOVQ local-32(SP), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-16(SP), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group4store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F8, local-128(SP)
+	FMOVQ F9, local-112(SP)
+	FMOVQ F10, local-96(SP)
+	FMOVQ F11, local-80(SP)
+	FMOVQ F12, local-64(SP)
+	FMOVQ F13, local-48(SP)
+	FMOVQ F14, local-32(SP)
+	FMOVQ F15, local-16(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group4segment
 
 group4store:
 
@@ -32477,7 +37094,7 @@ done:
 	RET
 
 // func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $256-160
 	MOVD ldk+48(FP), R0
 	LSL $1, R0, R0
 	MOVD m+88(FP), R1
@@ -32542,17 +37159,26 @@ group:
 	BGE group2
 
 	// 16 keys by 1 queries.
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group1step:
@@ -32724,6 +37350,29 @@ group1ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group1step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F4
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	FMOVQ local-240(SP), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	FMOVQ local-208(SP), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group1segment
+
+group1store:
 	VORR V0.B16, V0.B16, V8.B16
 	VORR V0.B16, V0.B16, V9.B16
 	VORR V0.B16, V0.B16, V10.B16
@@ -32857,6 +37506,16 @@ group1lanes:
 
 	// 16 keys by 2 queries.
 group2:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group2segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -32865,13 +37524,12 @@ group2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group2step:
@@ -33075,6 +37733,41 @@ group2ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group2step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group2first
+	FMOVQ local-256(SP), F8
+	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
+	FMOVQ local-240(SP), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	FMOVQ local-224(SP), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	FMOVQ local-208(SP), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	FMOVQ local-192(SP), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ local-176(SP), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ local-160(SP), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ local-144(SP), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+
+group2first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group2store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group2segment
+
+group2store:
 	VORR V1.B16, V1.B16, V12.B16
 	VORR V1.B16, V1.B16, V13.B16
 	VORR V3.B16, V3.B16, V14.B16
@@ -33204,6 +37897,16 @@ group2lanes:
 
 	// 16 keys by 3 queries.
 group3:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -33216,13 +37919,12 @@ group3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group3step:
@@ -33458,6 +38160,53 @@ group3ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group3step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F12
+	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	FMOVQ local-240(SP), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ local-224(SP), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ local-208(SP), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ local-192(SP), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ local-176(SP), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ local-160(SP), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ local-144(SP), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ local-128(SP), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ local-112(SP), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ local-96(SP), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ local-80(SP), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F8, local-128(SP)
+	FMOVQ F9, local-112(SP)
+	FMOVQ F10, local-96(SP)
+	FMOVQ F11, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group3segment
+
+group3store:
 	VORR V2.B16, V2.B16, V16.B16
 	VORR V5.B16, V5.B16, V17.B16
 	VORR V8.B16, V8.B16, V18.B16
@@ -33583,6 +38332,16 @@ group3lanes:
 
 	// 16 keys by 4 queries.
 group4:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group4segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
@@ -33599,13 +38358,12 @@ group4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group4step:
@@ -33873,6 +38631,65 @@ group4ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group4step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group4first
+	FMOVQ local-256(SP), F16
+	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
+	FMOVQ local-240(SP), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	FMOVQ local-224(SP), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	FMOVQ local-208(SP), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	FMOVQ local-192(SP), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-176(SP), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-160(SP), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ local-144(SP), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-128(SP), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ local-112(SP), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-96(SP), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-80(SP), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	FMOVQ local-64(SP), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	FMOVQ local-48(SP), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	FMOVQ local-32(SP), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-16(SP), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group4store
+	FMOVQ F0, local-256(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-192(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F8, local-128(SP)
+	FMOVQ F9, local-112(SP)
+	FMOVQ F10, local-96(SP)
+	FMOVQ F11, local-80(SP)
+	FMOVQ F12, local-64(SP)
+	FMOVQ F13, local-48(SP)
+	FMOVQ F14, local-32(SP)
+	FMOVQ F15, local-16(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group4segment
+
+group4store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -36009,7 +40826,7 @@ done:
 	RET
 
 // func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $0-160
+TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $256-160
 	MOVD $0x00000000, R0
 	VDUP R0, V0.S4
 	MOVD ldk+48(FP), R0
@@ -36076,17 +40893,26 @@ group:
 	BGE group2
 
 	// 16 keys by 1 queries.
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group1step:
@@ -36258,6 +41084,29 @@ group1ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group1step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F5
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	FMOVQ local-240(SP), F6
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	FMOVQ local-224(SP), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F4, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group1segment
+
+group1store:
 	VORR V1.B16, V1.B16, V9.B16
 	VORR V1.B16, V1.B16, V10.B16
 	VORR V1.B16, V1.B16, V11.B16
@@ -36391,6 +41240,16 @@ group1lanes:
 
 	// 16 keys by 2 queries.
 group2:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group2segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
@@ -36399,13 +41258,12 @@ group2:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group2step:
@@ -36626,6 +41484,41 @@ group2ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group2step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group2first
+	FMOVQ local-256(SP), F9
+	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
+	FMOVQ local-240(SP), F10
+	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
+	FMOVQ local-224(SP), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	FMOVQ local-208(SP), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ local-192(SP), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ local-176(SP), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ local-160(SP), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	FMOVQ local-144(SP), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+
+group2first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group2store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-192(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F8, local-144(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group2segment
+
+group2store:
 	VORR V2.B16, V2.B16, V13.B16
 	VORR V2.B16, V2.B16, V14.B16
 	VORR V4.B16, V4.B16, V15.B16
@@ -36755,6 +41648,16 @@ group2lanes:
 
 	// 16 keys by 3 queries.
 group3:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
@@ -36767,13 +41670,12 @@ group3:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group3step:
@@ -37009,6 +41911,53 @@ group3ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group3step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F13
+	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
+	FMOVQ local-240(SP), F14
+	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ local-224(SP), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ local-208(SP), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ local-176(SP), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ local-160(SP), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ local-144(SP), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ local-128(SP), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ local-112(SP), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ local-96(SP), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	FMOVQ local-80(SP), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-192(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F8, local-144(SP)
+	FMOVQ F9, local-128(SP)
+	FMOVQ F10, local-112(SP)
+	FMOVQ F11, local-96(SP)
+	FMOVQ F12, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group3segment
+
+group3store:
 	VORR V3.B16, V3.B16, V17.B16
 	VORR V6.B16, V6.B16, V18.B16
 	VORR V9.B16, V9.B16, V19.B16
@@ -37134,6 +42083,16 @@ group3lanes:
 
 	// 16 keys by 4 queries.
 group4:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group4segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
@@ -37150,13 +42109,12 @@ group4:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+96(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $3, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
 	PCALIGN $32
 
 group4step:
@@ -37475,6 +42433,65 @@ group4ahead1:
 	ADD $16, R21, R21
 	SUBS $1, R6, R6
 	BNE group4step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group4first
+	FMOVQ local-256(SP), F17
+	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
+	FMOVQ local-240(SP), F18
+	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
+	FMOVQ local-224(SP), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	FMOVQ local-208(SP), F20
+	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-176(SP), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ local-160(SP), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-144(SP), F20
+	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
+	FMOVQ local-128(SP), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-96(SP), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	FMOVQ local-80(SP), F20
+	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ local-64(SP), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	FMOVQ local-48(SP), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	FMOVQ local-16(SP), F20
+	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+
+group4first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group4store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-192(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F8, local-144(SP)
+	FMOVQ F9, local-128(SP)
+	FMOVQ F10, local-112(SP)
+	FMOVQ F11, local-96(SP)
+	FMOVQ F12, local-80(SP)
+	FMOVQ F13, local-64(SP)
+	FMOVQ F14, local-48(SP)
+	FMOVQ F15, local-32(SP)
+	FMOVQ F16, local-16(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group4segment
+
+group4store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V17.S4
@@ -39613,7 +44630,7 @@ done:
 	RET
 
 // func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
-TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $0-200
+TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $256-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
 	MOVD $0x4b4b4b4b, R0
@@ -39683,19 +44700,28 @@ group:
 	BGE group2
 
 	// 16 keys by 1 queries.
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
 	MOVD q_base+96(FP), R4
 	ADD R5<<2, R4, R4
-	MOVD d+136(FP), R6
-	LSR $4, R6, R6
 	MOVD R13, R8
 	MOVD R12, R9
 	MOVD R14, R10
 	MOVD R15, R16
 	MOVD group+88(FP), R17
+	MOVD d+136(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
+	LSR $4, R6, R6
 	PCALIGN $32
 
 group1step:
@@ -40185,6 +45211,29 @@ group1ahead3:
 group1scale:
 	SUBS $1, R6, R6
 	BNE group1step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F7
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	FMOVQ local-240(SP), F8
+	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ local-224(SP), F9
+	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
+	FMOVQ local-208(SP), F10
+	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F3, local-256(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F6, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group1segment
+
+group1store:
 	VORR V3.B16, V3.B16, V11.B16
 	VORR V3.B16, V3.B16, V12.B16
 	VORR V3.B16, V3.B16, V13.B16
@@ -40318,6 +45367,18 @@ group1lanes:
 
 	// 16 keys by 2 queries.
 group2:
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	MOVD d+136(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group2segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -40326,15 +45387,12 @@ group2:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	MOVD q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+136(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $4, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD group+88(FP), R17
 	PCALIGN $32
 
 group2step:
@@ -40888,6 +45946,41 @@ group2ahead3:
 group2scale:
 	SUBS $1, R6, R6
 	BNE group2step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group2first
+	FMOVQ local-256(SP), F11
+	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
+	FMOVQ local-240(SP), F12
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	FMOVQ local-224(SP), F13
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	FMOVQ local-208(SP), F14
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	FMOVQ local-192(SP), F11
+	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	FMOVQ local-176(SP), F12
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ local-160(SP), F13
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	FMOVQ local-144(SP), F14
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+
+group2first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group2store
+	FMOVQ F3, local-256(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F7, local-192(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F10, local-144(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group2segment
+
+group2store:
 	VORR V4.B16, V4.B16, V15.B16
 	VORR V4.B16, V4.B16, V16.B16
 	VORR V6.B16, V6.B16, V17.B16
@@ -41017,6 +46110,18 @@ group2lanes:
 
 	// 16 keys by 3 queries.
 group3:
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	MOVD d+136(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -41029,15 +46134,12 @@ group3:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	MOVD q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+136(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $4, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD group+88(FP), R17
 	PCALIGN $32
 
 group3step:
@@ -41721,6 +46823,53 @@ group3ahead3:
 group3scale:
 	SUBS $1, R6, R6
 	BNE group3step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F15
+	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-224(SP), F17
+	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-208(SP), F18
+	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
+	FMOVQ local-192(SP), F15
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ local-176(SP), F16
+	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-144(SP), F18
+	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-128(SP), F15
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	FMOVQ local-112(SP), F16
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	FMOVQ local-96(SP), F17
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F3, local-256(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F7, local-192(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F11, local-128(SP)
+	FMOVQ F12, local-112(SP)
+	FMOVQ F13, local-96(SP)
+	FMOVQ F14, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group3segment
+
+group3store:
 	VORR V5.B16, V5.B16, V19.B16
 	VORR V8.B16, V8.B16, V20.B16
 	VORR V11.B16, V11.B16, V21.B16
@@ -41846,6 +46995,18 @@ group3lanes:
 
 	// 16 keys by 4 queries.
 group4:
+	MOVD q_base+96(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD R15, R16
+	MOVD group+88(FP), R17
+	MOVD d+136(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group4segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -41862,15 +47023,12 @@ group4:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	MOVD q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD d+136(FP), R6
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
 	LSR $4, R6, R6
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD group+88(FP), R17
 	PCALIGN $32
 
 group4step:
@@ -42618,6 +47776,65 @@ group4ahead3:
 group4scale:
 	SUBS $1, R6, R6
 	BNE group4step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group4first
+	FMOVQ local-256(SP), F19
+	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
+	FMOVQ local-240(SP), F20
+	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
+	FMOVQ local-224(SP), F21
+	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
+	FMOVQ local-208(SP), F22
+	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
+	FMOVQ local-192(SP), F19
+	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-176(SP), F20
+	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
+	FMOVQ local-160(SP), F21
+	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
+	FMOVQ local-144(SP), F22
+	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
+	FMOVQ local-128(SP), F19
+	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
+	FMOVQ local-112(SP), F20
+	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ local-96(SP), F21
+	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
+	FMOVQ local-80(SP), F22
+	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	FMOVQ local-48(SP), F20
+	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+	FMOVQ local-32(SP), F21
+	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	FMOVQ local-16(SP), F22
+	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+
+group4first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group4store
+	FMOVQ F3, local-256(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F7, local-192(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F11, local-128(SP)
+	FMOVQ F12, local-112(SP)
+	FMOVQ F13, local-96(SP)
+	FMOVQ F14, local-80(SP)
+	FMOVQ F15, local-64(SP)
+	FMOVQ F16, local-48(SP)
+	FMOVQ F17, local-32(SP)
+	FMOVQ F18, local-16(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	B group4segment
+
+group4store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V19.S4

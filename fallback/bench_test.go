@@ -26,7 +26,7 @@ func BenchmarkGemm(b *testing.B) {
 	fill(r, x)
 	fill(r, y)
 	for b.Loop() {
-		Gemm(c, Lanes, x, k, 1, y, Lanes, m, k, false)
+		Gemm(c, Lanes, x, k, 1, y, Lanes, m, k, k, false)
 	}
 	b.ReportMetric(2*float64(b.N*m*k*Lanes)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }

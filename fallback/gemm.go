@@ -3,37 +3,41 @@ package fallback
 // Lanes is the width of the query tiles that Gemm, GemmMax and GemmMerge work on.
 const Lanes = 8
 
-// Gemm computes m rows of c, Lanes wide, as fma chains over the k rows of b:
+// The lengths of the segments that products are cut into: shorter ones cost time, longer
+// ones accuracy.
+const (
+	ColumnSegment = 64  // of the columns of queries and keys
+	InputSegment  = 128 // of the inputs of a linear layer
+)
+
+// Gemm computes m rows of c, Lanes wide. The k steps are cut into segments of seg ≥ 1, the
+// last of which may be shorter. A segment is an fma chain from +0, and the segments are
+// added one after the other:
 //
-//	c[i·ldc+lane] = fma(a[i·rs+x·cs], b[x·ldb+lane], c[i·ldc+lane]), x = 0..k-1
-//
-// from +0, or from c itself if load is true.
-func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+//	acc             = fma(a[i·rs+x·cs], b[x·ldb+lane], acc), x ascending, from +0
+//	c[i·ldc+lane]   = acc of the first segment, or c[i·ldc+lane] + acc if load is true
+//	c[i·ldc+lane] + = acc of each further segment
+func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 	for i := range m {
-		row := (*[Lanes]float32)(c[i*ldc:])
-		if !load {
-			*row = [Lanes]float32{}
-		}
-		chain(row, a, i*rs, cs, b, ldb, k)
+		segments((*[Lanes]float32)(c[i*ldc:]), a, i*rs, cs, b, ldb, k, seg, load)
 	}
 }
 
-// GemmMax is Gemm from +0 that also raises max to the largest result of every lane. A
+// GemmMax is Gemm without load that also raises max to the largest result of every lane. A
 // NaN is ignored.
-func GemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+func GemmMax(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 	top := (*[Lanes]float32)(max)
 	for i := range m {
 		row := (*[Lanes]float32)(c[i*ldc:])
-		*row = [Lanes]float32{}
-		chain(row, a, i*rs, cs, b, ldb, k)
+		segments(row, a, i*rs, cs, b, ldb, k, seg, false)
 		for lane, s := range row {
 			top[lane] = larger(s, top[lane])
 		}
 	}
 }
 
-// GemmMerge is Gemm from +0 merged into the content of c:
-// c = fma(result, beta[lane], c·alpha[lane]).
+// GemmMerge merges a single segment of k steps into the content of c:
+// c = fma(acc, beta[lane], c·alpha[lane]).
 func GemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	al, be := (*[Lanes]float32)(alpha), (*[Lanes]float32)(beta)
 	for i := range m {
@@ -42,6 +46,25 @@ func GemmMerge(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, 
 		chain(&acc, a, i*rs, cs, b, ldb, k)
 		for lane, s := range acc {
 			row[lane] = FMA(s, be[lane], float32(row[lane]*al[lane]))
+		}
+	}
+}
+
+// segments computes one row of c from the steps of its segments.
+func segments(c *[Lanes]float32, a []float32, a0, cs int, b []float32, ldb, k, seg int, load bool) {
+	for x := 0; ; x += seg {
+		n := min(seg, k-x)
+		var acc [Lanes]float32
+		chain(&acc, a, a0+x*cs, cs, b[min(x*ldb, len(b)):], ldb, n)
+		if x > 0 || load {
+			for lane, s := range acc {
+				c[lane] += s
+			}
+		} else {
+			*c = acc
+		}
+		if x+n == k {
+			return
 		}
 	}
 }

@@ -66,8 +66,8 @@ func TestGemm(t *testing.T) {
 	for m := range 6 {
 		for k := range 10 {
 			for _, gap := range []int{0, 1, 3, 8} {
-				for _, cs := range []int{1, 2, 5} {
-					testGemm(t, r, m, k, gap, cs)
+				for i, cs := range []int{1, 2, 5} {
+					testGemm(t, r, m, k, [...]int{math.MaxInt, 1, 2, 4, 9}[(i+gap+k)%5], gap, cs)
 				}
 			}
 		}
@@ -75,7 +75,7 @@ func TestGemm(t *testing.T) {
 }
 
 // testGemm compares the three products with their references.
-func testGemm(t *testing.T, r *rand.Rand, m, k, gap, cs int) {
+func testGemm(t *testing.T, r *rand.Rand, m, k, seg, gap, cs int) {
 	a := newMatrix(r, m*k, 1, cs-1)    // row after row, cs between neighbours
 	c := newMatrix(r, m, Lanes, gap)   // also what is there before
 	b := newMatrix(r, k, Lanes, gap^1) // another stride than c
@@ -85,15 +85,15 @@ func testGemm(t *testing.T, r *rand.Rand, m, k, gap, cs int) {
 
 	for _, load := range []bool{false, true} {
 		got, want := c.clone(), c.clone()
-		Gemm(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
-		GemmW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, load)
-		equal(t, fmt.Sprintf("Gemm(m=%d k=%d gap=%d cs=%d load=%v)", m, k, gap, cs, load), got.x, want.x)
+		Gemm(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
+		GemmW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
+		equal(t, fmt.Sprintf("Gemm(m=%d k=%d seg=%d gap=%d cs=%d load=%v)", m, k, seg, gap, cs, load), got.x, want.x)
 	}
 
 	got, want := c.clone(), c.clone()
 	gotMax, wantMax := append([]float32(nil), lane(0)...), append([]float32(nil), lane(0)...)
-	GemmMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, gotMax)
-	GemmMaxW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, wantMax)
+	GemmMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, gotMax)
+	GemmMaxW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, wantMax)
 	equal(t, "GemmMax", got.x, want.x)
 	equal(t, "GemmMax max", gotMax, wantMax)
 
@@ -109,7 +109,7 @@ func TestGemmColumns(t *testing.T) {
 	const m, k = 5, 7
 	a, b := newMatrix(r, k, m, 2), newMatrix(r, k, Lanes, 0)
 	got, want := make([]float32, m*Lanes), make([]float32, m*Lanes)
-	Gemm(got, Lanes, a.x, 1, a.stride, b.x, b.stride, m, k, false)
+	Gemm(got, Lanes, a.x, 1, a.stride, b.x, b.stride, m, k, k, false)
 	for i := range m {
 		for lane := range Lanes {
 			for x := range k {
@@ -127,9 +127,9 @@ func TestGemmWidth(t *testing.T) {
 	const w, m, k = 13, 3, 5
 	a, b, c := newMatrix(r, m, k, 0), newMatrix(r, k, w, 1), newMatrix(r, m, w, 2)
 	wide, narrow := c.clone(), c.clone()
-	GemmW(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, true)
+	GemmW(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, 3, true)
 	for lane := range w {
-		GemmW(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, true)
+		GemmW(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, 3, true)
 	}
 	equal(t, "GemmW", narrow.x, wide.x)
 }
@@ -138,12 +138,12 @@ func TestGemmNonFinite(t *testing.T) {
 	b := []float32{0, 1, -1, inf, -inf, nan, 2, 3}
 	c := make([]float32, Lanes)
 	top := []float32{7, 7, 7, 7, 7, 7, 7, -inf}
-	GemmMax(c, Lanes, []float32{2}, 1, 1, b, Lanes, 1, 1, top)
+	GemmMax(c, Lanes, []float32{2}, 1, 1, b, Lanes, 1, 1, 1, top)
 	equal(t, "GemmMax", c, []float32{0, 2, -2, inf, -inf, nan, 4, 6})
 	equal(t, "max", top, []float32{7, 7, 7, inf, 7, 7, 7, 6})
 
 	// 0·Inf and Inf-Inf
-	Gemm(c, Lanes, []float32{0, 1}, 2, 1, append(b, b...), Lanes, 1, 2, false)
+	Gemm(c, Lanes, []float32{0, 1}, 2, 1, append(b, b...), Lanes, 1, 2, 2, false)
 	equal(t, "Gemm", c, []float32{0, 1, -1, nan, nan, nan, 2, 3})
 }
 
@@ -156,16 +156,16 @@ func TestShortSlices(t *testing.T) {
 		call func(cut int)
 	}{
 		{"Gemm c", func(cut int) {
-			Gemm(full(n * Lanes)[:n*Lanes-cut], Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, true)
+			Gemm(full(n * Lanes)[:n*Lanes-cut], Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, 2, true)
 		}},
 		{"Gemm a", func(cut int) {
-			Gemm(full(n*Lanes), Lanes, full(n * d)[:n*d-cut], d, 1, full(d*Lanes), Lanes, n, d, true)
+			Gemm(full(n*Lanes), Lanes, full(n * d)[:n*d-cut], d, 1, full(d*Lanes), Lanes, n, d, 2, true)
 		}},
 		{"Gemm b", func(cut int) {
-			Gemm(full(n*Lanes), Lanes, full(n*d), d, 1, full(d * Lanes)[:d*Lanes-cut], Lanes, n, d, true)
+			Gemm(full(n*Lanes), Lanes, full(n*d), d, 1, full(d * Lanes)[:d*Lanes-cut], Lanes, n, d, 2, true)
 		}},
 		{"GemmMax max", func(cut int) {
-			GemmMax(full(n*Lanes), Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, full(Lanes)[:Lanes-cut])
+			GemmMax(full(n*Lanes), Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, d, full(Lanes)[:Lanes-cut])
 		}},
 		{"MaskSpan s", func(cut int) { MaskSpan(full(n * d)[:n*d-cut], d, 0, n, make([]int32, d), make([]int32, d), full(d)) }},
 		{"MaskSpan hi", func(cut int) { MaskSpan(full(n*d), d, 0, n, make([]int32, d), make([]int32, d)[:d-cut], full(d)) }},

@@ -33,7 +33,7 @@ func attention(out, q, k, v []float32, lq, lk, d, dv int, scale float32, span fu
 		for lane := range blockMax {
 			blockMax[lane] = negInf
 		}
-		GemmMax(s, Lanes, k[j*d:], d, 1, qt, Lanes, n, d, unmasked[:])
+		GemmMax(s, Lanes, k[j*d:], d, 1, qt, Lanes, n, d, ColumnSegment, unmasked[:])
 		MaskSpan(s, Lanes, j, n, lo[:], hi[:], blockMax[:])
 		Softmax(s, Lanes, n, blockMax[:], blockSum[:])
 		MergeStats(top[:], sum[:], blockMax[:], blockSum[:], alpha[:], beta[:])

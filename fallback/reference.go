@@ -1,24 +1,33 @@
 package fallback
 
 // GemmW is Gemm for tiles of w lanes, straight from its definition.
-func GemmW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+func GemmW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 	for i := range m {
 		for lane := range w {
-			var acc float32
-			if load {
-				acc = c[i*ldc+lane]
+			sum := c[i*ldc+lane]
+			for lo := 0; ; lo += seg {
+				hi := lo + min(seg, k-lo)
+				var acc float32
+				for x := lo; x < hi; x++ {
+					acc = FMA(a[i*rs+x*cs], b[x*ldb+lane], acc)
+				}
+				if lo > 0 || load {
+					sum += acc
+				} else {
+					sum = acc
+				}
+				if hi == k {
+					break
+				}
 			}
-			for x := range k {
-				acc = FMA(a[i*rs+x*cs], b[x*ldb+lane], acc)
-			}
-			c[i*ldc+lane] = acc
+			c[i*ldc+lane] = sum
 		}
 	}
 }
 
 // GemmMaxW is GemmMax for tiles of w lanes, straight from its definition.
-func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
-	GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, false)
+func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+	GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, false)
 	for i := range m {
 		for lane := range w {
 			max[lane] = larger(c[i*ldc+lane], max[lane])
@@ -29,7 +38,7 @@ func GemmMaxW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32,
 // GemmMergeW is GemmMerge for tiles of w lanes, straight from its definition.
 func GemmMergeW(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 	acc := make([]float32, m*w)
-	GemmW(w, acc, w, a, rs, cs, b, ldb, m, k, false)
+	GemmW(w, acc, w, a, rs, cs, b, ldb, m, k, max(k, 1), false)
 	for i := range m {
 		for lane := range w {
 			p := &c[i*ldc+lane]

@@ -4,7 +4,8 @@ package fallback
 // queries in the first n of the len(max) lanes of the packed panel q, and raises max to
 // them:
 //
-//	s[j·len(max)+lane] = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x = 0..d-1, from +0
+//	acc                = fma(k[j·ldk+x], q[x·len(max)+lane], acc), x ascending, from +0
+//	s[j·len(max)+lane] = the sum of acc over segments of ColumnSegment columns, as in Gemm
 //
 // The lanes from n up to a multiple of 4 repeat lane n-1. Those after them repeat the 4
 // before. The last two arguments are prefetch hints, which are ignored here.
@@ -14,7 +15,7 @@ func SkinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float3
 		j := min(j, m-Lanes)
 		rows := window(k, j*ldk, (Lanes-1)*ldk+d)
 		for lane := range n {
-			for i, x := range keyChains(rows, ldk, q[lane:], w, d) {
+			for i, x := range keySums(rows, ldk, q[lane:], w, d) {
 				s[(j+i)*w+lane] = x
 			}
 		}
@@ -30,8 +31,19 @@ func SkinnyQK(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float3
 	}
 }
 
-// keyChains returns the fma chains of Lanes rows of k and a column of q. It is unrolled
-// as chain is.
+// keySums returns the products of Lanes rows of k and a column of q.
+func keySums(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
+	sums := keyChains(k, ldk, q, ldq, min(d, ColumnSegment))
+	for x := ColumnSegment; x < d; x += ColumnSegment {
+		for i, s := range keyChains(k[x:], ldk, q[x*ldq:], ldq, min(d-x, ColumnSegment)) {
+			sums[i] += s
+		}
+	}
+	return sums
+}
+
+// keyChains returns the fma chains of a segment of Lanes rows of k and a column of q. It is
+// unrolled as chain is.
 func keyChains(k []float32, ldk int, q []float32, ldq, d int) [Lanes]float32 {
 	row := func(i int) []float32 { return k[i*ldk:][:d] }
 	k0, k1, k2, k3, k4, k5, k6, k7 := row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)

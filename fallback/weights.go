@@ -5,13 +5,14 @@ import "math"
 // PanelLanes is the width of the packed panels of weights.
 const PanelLanes = 48
 
-// WeightGemm is Gemm for the lanes of a whole packed panel of weights.
+// WeightGemm is Gemm for the lanes of a whole packed panel of weights, in segments of
+// InputSegment steps.
 func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
 	if m == 0 {
 		return
 	}
 	for lane := 0; lane < PanelLanes; lane += Lanes {
-		Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, load)
+		Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, InputSegment, load)
 	}
 }
 
@@ -25,18 +26,23 @@ func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, l
 	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
 }
 
-// gemmWidened is WeightGemm on widened weights. It widens 16 rows of b at a time.
+// gemmWidened is WeightGemm on widened weights. It widens one segment of some lanes at a
+// time, for all rows of a.
 func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
-	const rows = 16
-	var wide [rows * PanelLanes]float32
-	for x := 0; ; x += rows {
-		n := min(rows, k-x)
-		for r := range n {
-			for lane, h := range window(b, (x+r)*ldb, PanelLanes) {
-				wide[r*PanelLanes+lane] = widen(h)
+	if m == 0 {
+		return
+	}
+	var wide [InputSegment * Lanes]float32
+	for x := 0; ; x += InputSegment {
+		n := min(InputSegment, k-x)
+		for lane := 0; lane < PanelLanes; lane += Lanes {
+			for r := range n {
+				for i, h := range window(b, (x+r)*ldb+lane, Lanes) {
+					wide[r*Lanes+i] = widen(h)
+				}
 			}
+			Gemm(c[lane:], ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], Lanes, m, n, InputSegment, load || x > 0)
 		}
-		WeightGemm(c, ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], PanelLanes, m, n, load || x > 0)
 		if x+n == k {
 			return
 		}

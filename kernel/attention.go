@@ -7,7 +7,7 @@ import (
 
 // Contract is the version of the numeric contract, see the package documentation.
 // Whoever changes a bit of any result raises it.
-const Contract = 1
+const Contract = 2
 
 // Attention computes out = softmax(q·kᵀ·scale, masked)·v, head by head:
 //

@@ -236,9 +236,9 @@ func TestCallsUseDefaultTier(t *testing.T) {
 	counting := contracttest.Tier(t, "generic")
 	tile := &counting.Tiles[0]
 	gemm := tile.GemmMax
-	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
+	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
 		calls++
-		gemm(c, ldc, a, rs, cs, b, ldb, m, k, max)
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
 	}
 	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
 	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return &counting, nil }

@@ -29,17 +29,24 @@ func goldenCases() map[string]contracttest.Case {
 		"lengths":      {B: 3, H: 2, HKV: 1, Lq: 20, Lk: 300, D: 20, Dv: 12, Mask: contracttest.KeyLengths([]int{300, 0, 257}), Seed: 106},
 		"odd":          {B: 1, H: 3, HKV: 3, Lq: 37, Lk: 259, D: 13, Dv: 29, Scale: 0.4375, Seed: 107},
 		"wide":         {B: 1, H: 1, HKV: 1, Lq: 5, Lk: 40, D: 257, Dv: 3, Seed: 108},
+		"segments":     {B: 1, H: 4, HKV: 2, Lq: 41, Lk: 300, D: 128, Dv: 128, Mask: contracttest.Causal(259), Seed: 113},
+		"segments-odd": {B: 1, H: 2, HKV: 1, Lq: 19, Lk: 70, D: 203, Dv: 16, Seed: 114},
 		"sharp":        {B: 1, H: 1, HKV: 1, Lq: 33, Lk: 515, D: 16, Dv: 16, Scale: 9, Seed: 109},
 		"flat":         {B: 1, H: 1, HKV: 1, Lq: 17, Lk: 512, D: 8, Dv: 8, Scale: 1.0 / (1 << 20), Seed: 110},
 		"negative":     {B: 1, H: 2, HKV: 1, Lq: 50, Lk: 50, D: 8, Dv: 8, Scale: -0.5, Mask: contracttest.Causal(-7), Seed: 111},
 		"tiny-numbers": {B: 1, H: 1, HKV: 1, Lq: 18, Lk: 30, D: 6, Dv: 6, Seed: 112},
 
-		"decode-groups":   {B: 2, H: 12, HKV: 3, Lq: 1, Lk: 530, D: 40, Dv: 33, Mask: contracttest.KeyLengths([]int{530, 259}), Seed: 131},
-		"decode-alone":    {B: 1, H: 2, HKV: 2, Lq: 1, Lk: 513, D: 15, Dv: 18, Seed: 132, Layout: contracttest.TokenMajor},
-		"decode-several":  {B: 1, H: 8, HKV: 2, Lq: 5, Lk: 300, D: 72, Dv: 20, Mask: contracttest.Causal(295), Seed: 133},
-		"decode-float16":  {B: 1, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 64, Dv: 48, Seed: 134, Types: contracttest.TypesOf(kernel.Float32, kernel.Float16, kernel.Float16, kernel.Float32)},
-		"decode-bfloat16": {B: 1, H: 4, HKV: 1, Lq: 2, Lk: 290, D: 19, Dv: 30, Seed: 135, Types: contracttest.Uniform(kernel.BFloat16)},
-		"decode-int8":     {B: 2, H: 4, HKV: 2, Lq: 1, Lk: 270, D: 32, Dv: 32, Seed: 136, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
+		"decode-groups":    {B: 2, H: 12, HKV: 3, Lq: 1, Lk: 530, D: 40, Dv: 33, Mask: contracttest.KeyLengths([]int{530, 259}), Seed: 131},
+		"decode-alone":     {B: 1, H: 2, HKV: 2, Lq: 1, Lk: 513, D: 15, Dv: 18, Seed: 132, Layout: contracttest.TokenMajor},
+		"decode-several":   {B: 1, H: 8, HKV: 2, Lq: 5, Lk: 300, D: 72, Dv: 20, Mask: contracttest.Causal(295), Seed: 133},
+		"decode-segments":  {B: 1, H: 12, HKV: 3, Lq: 1, Lk: 530, D: 128, Dv: 128, Seed: 137},
+		"decode-long-tail": {B: 1, H: 6, HKV: 2, Lq: 1, Lk: 270, D: 133, Dv: 9, Seed: 138},
+		"decode-f16-wide":  {B: 1, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 192, Dv: 48, Seed: 139, Types: contracttest.TypesOf(kernel.Float32, kernel.Float16, kernel.Float16, kernel.Float32)},
+		"decode-bf16-wide": {B: 1, H: 4, HKV: 2, Lq: 1, Lk: 290, D: 144, Dv: 32, Seed: 140, Types: contracttest.TypesOf(kernel.Float32, kernel.BFloat16, kernel.BFloat16, kernel.Float32)},
+		"decode-int8-wide": {B: 2, H: 8, HKV: 2, Lq: 1, Lk: 270, D: 128, Dv: 128, Seed: 142, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
+		"decode-float16":   {B: 1, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 64, Dv: 48, Seed: 134, Types: contracttest.TypesOf(kernel.Float32, kernel.Float16, kernel.Float16, kernel.Float32)},
+		"decode-bfloat16":  {B: 1, H: 4, HKV: 1, Lq: 2, Lk: 290, D: 19, Dv: 30, Seed: 135, Types: contracttest.Uniform(kernel.BFloat16)},
+		"decode-int8":      {B: 2, H: 4, HKV: 2, Lq: 1, Lk: 270, D: 32, Dv: 32, Seed: 136, Types: contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)},
 
 		"float16":   {B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 32, Dv: 24, Mask: contracttest.Causal(230), Seed: 121, Types: contracttest.Uniform(kernel.Float16)},
 		"bfloat16":  {B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 32, Dv: 24, Mask: contracttest.Causal(230), Seed: 121, Types: contracttest.Uniform(kernel.BFloat16)},
@@ -143,10 +150,10 @@ func TestGoldenCatchesOneRounding(t *testing.T) {
 	broken := contracttest.Tier(t, "generic")
 	broken.Name = "broken"
 	gemm := broken.Tiles[0].Gemm
-	broken.Tiles[0].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-		gemm(c, ldc, a, rs, cs, b, ldb, m, k, load)
+	broken.Tiles[0].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 		if m > 0 && k > 1 && !load { // the last step of c[0][0] again, rounded twice
-			gemm(c, ldc, a, rs, cs, b, ldb, 1, k-1, false)
+			gemm(c, ldc, a, rs, cs, b, ldb, 1, k-1, seg, false)
 			c[0] += float32(a[(k-1)*cs] * b[(k-1)*ldb])
 		}
 	}

@@ -141,17 +141,25 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 	out := c.output()
 	for m := range c.m {
 		for n := range c.n {
-			acc := float32(0)
-			for k := range c.k {
-				acc = numeric.FMA(x.at(m, k), w.at(n, k), acc)
+			sum := float32(0)
+			for first := 0; first < c.k; first += 128 { // segments
+				acc := float32(0)
+				for k := first; k < min(first+128, c.k); k++ {
+					acc = numeric.FMA(x.at(m, k), w.at(n, k), acc)
+				}
+				if first == 0 {
+					sum = acc
+				} else {
+					sum += acc
+				}
 			}
 			if bias != nil {
-				acc += bias[n]
+				sum += bias[n]
 			}
-			if acc != acc {
-				acc = math.Float32frombits(0x7fc00000)
+			if sum != sum {
+				sum = math.Float32frombits(0x7fc00000)
 			}
-			out.numbers[m*out.rowStride+n] = acc
+			out.numbers[m*out.rowStride+n] = sum
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 //
 // A task is a block of rows of x times some panels of weights. It goes through K in
 // steps: all panels by the first step, then all by the next; between the steps the
-// chains are kept in out. So the part of the current panel stays in L1 or L2 for all rows
+// sums are kept in out. The steps are whole segments of the contract, so no cut changes a bit. So the part of the current panel stays in L1 or L2 for all rows
 // of the block, and the block's part of x stays in L2 for all panels of the task.
 // Packing x as well did not pay: the kernels broadcast single numbers of x, and find
 // them as fast where they lie.
@@ -23,7 +23,7 @@ type job struct {
 	tier   *ukernel.Tier
 
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
-	steps                  int  // rows of Wᵀ in a call of a kernel
+	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	widens                 bool // 16-bit weights are widened once for a block of rows
 	threads                int
 
@@ -38,7 +38,7 @@ const (
 	// minRows is the fewest rows of a block if there are more blocks for more threads.
 	minRows = 48
 
-	// maxPanels is the most panels of a task: with more, the chains that are kept in out
+	// maxPanels is the most panels of a task: with more, the sums that are kept in out
 	// leave L2.
 	maxPanels = 4
 
@@ -108,7 +108,7 @@ func (j *job) usefulThreads(limit int) int {
 // is recycled.
 type scratch struct {
 	wide []float32 // some rows of a panel, widened
-	edge []float32 // the chains of the last panel, if out lacks columns for them
+	edge []float32 // the sums of the last panel, if out lacks columns for them
 }
 
 // fit makes the scratch large enough for the tasks of j.

@@ -29,7 +29,7 @@ func (s *scratch) task(j *job, i int) {
 	for k := 0; ; k += j.steps {
 		steps := interval{k, min(k+j.steps, j.linear.k)}
 		for p := panels.lo; p < panels.hi; p++ {
-			c, ldc := s.chains(j, rows, p)
+			c, ldc := s.sums(j, rows, p)
 			s.multiply(j, rows, p, steps, c, ldc)
 			if steps.hi == j.linear.k {
 				addBias(j, rows, p, c, ldc)
@@ -41,16 +41,16 @@ func (s *scratch) task(j *job, i int) {
 	}
 }
 
-// chains returns the memory of the rows' chains of panel p, from the first row on, and
+// sums returns the memory of the rows' sums of panel p, from the first row on, and
 // the distance of the rows: the output, or scratch memory if the panel is wider.
-func (s *scratch) chains(j *job, rows interval, p int) (c []float32, ldc int) {
+func (s *scratch) sums(j *job, rows interval, p int) (c []float32, ldc int) {
 	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n {
 		return s.edge, lanes
 	}
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
 }
 
-// multiply continues the rows' chains c of panel p by some steps.
+// multiply adds some steps, in whole segments, to the rows' sums c of panel p.
 func (s *scratch) multiply(j *job, rows interval, p int, steps interval, c []float32, ldc int) {
 	part := s.panelRows(j, p, steps)
 	rs, cs := j.x.rowStride, j.x.colStride
@@ -110,7 +110,7 @@ func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs i
 	for lane := 0; lane < lanes; {
 		left := lanes - lane
 		tile := t.Tile(ints.CeilDiv(left, ints.CeilDiv(left, widest)))
-		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, load)
+		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, ukernel.InputSegment, load)
 		lane += tile.Lanes
 	}
 }

@@ -82,7 +82,7 @@ func (f *File) asm() []byte {
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", g.name, 4*len(g.words))
 	}
 	for _, fn := range f.funcs {
-		fmt.Fprintf(&b, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", fn.name, fn.sig, fn.name, fn.sig.size)
+		fmt.Fprintf(&b, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", fn.name, fn.sig, fn.name, fn.frame, fn.sig.size)
 		b.WriteString(strings.Join(fn.lines, "\n"))
 		b.WriteString("\n")
 	}

@@ -11,6 +11,7 @@ type Func struct {
 	name  string
 	doc   string
 	sig   signature
+	frame int // bytes of the stack
 	gps   pool
 	vecs  pool
 	lines []string
@@ -95,6 +96,25 @@ func (m Mem) String() string {
 	}
 	return fmt.Sprintf("%d(%v)", m.disp, m.base)
 }
+
+// A Local is memory in the function's frame on the stack.
+type Local struct{ disp int }
+
+// Frame reserves bytes of the stack for the function and returns them in pieces of the size
+// of a vector. A function may call it once.
+func (f *Func) Frame(vecs int) []Local {
+	if f.frame > 0 {
+		f.fail("has two frames")
+	}
+	f.frame = 16 * vecs
+	locals := make([]Local, vecs)
+	for i := range locals {
+		locals[i].disp = f.frame - 16*i
+	}
+	return locals
+}
+
+func (l Local) String() string { return fmt.Sprintf("local-%d(SP)", l.disp) }
 
 // A Shifted is a general register shifted left, as the first operand of ADD.
 type Shifted struct {

@@ -2,6 +2,7 @@ package a64
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -40,7 +41,7 @@ func (f *Func) check(instruction string, operands ...any) {
 				f.checkVec(instruction, a.v)
 			}
 		case Param:
-			if i > 0 && i == len(operands)-1 && !o.result {
+			if i > 0 && i == len(operands)-1 && !o.result && !o.local {
 				f.fail("%s: writes parameter %v", instruction, o)
 			}
 		case Global:
@@ -89,9 +90,14 @@ func (f *Func) finish() []error {
 	return f.errs
 }
 
+// locals matches the operands that are a Local. Without a name before it, SP would be the
+// stack pointer.
+var locals = regexp.MustCompile(`local-\d+\(SP\)`)
+
 // lintText searches the text itself for forbidden registers.
 func (f *Func) lintText(line string) {
 	code, _, _ := strings.Cut(strings.TrimSpace(line), "//")
+	code = locals.ReplaceAllString(code, "local")
 	words := strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune(" ,()[]\t<", r) })
 	if len(words) == 0 || strings.HasSuffix(words[0], ":") {
 		return

@@ -149,3 +149,11 @@ func (f *Func) Scope(body func()) {
 	body()
 	f.gps, f.vecs = gps, vecs
 }
+
+// A Cond is a condition, the first operand of CSEL.
+type Cond string
+
+// LT is less than, signed.
+const LT Cond = "LT"
+
+func (c Cond) String() string { return string(c) }

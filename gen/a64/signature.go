@@ -92,6 +92,7 @@ type Param struct {
 	offset int
 	typ    string
 	result bool
+	local  bool // the function may write to it
 }
 
 func (p Param) String() string { return fmt.Sprintf("%s+%d(FP)", p.name, p.offset) }
@@ -111,7 +112,17 @@ func (f *Func) Result() Param {
 		f.fail("has no result")
 		return Param{}
 	}
-	return Param{"ret", f.sig.result.offset, f.sig.result.typ, true}
+	return Param{"ret", f.sig.result.offset, f.sig.result.typ, true, false}
+}
+
+// Cap is the capacity of a slice parameter.
+func (f *Func) Cap(name string) Param { return f.param(name, "_cap", 16) }
+
+// Local makes p, which the function does not need otherwise, or no longer, a place for a
+// number of its own.
+func (p Param) Local() Param {
+	p.local = true
+	return p
 }
 
 func (f *Func) param(name, part string, offset int) Param {
@@ -122,7 +133,7 @@ func (f *Func) param(name, part string, offset int) Param {
 		if slice := strings.HasPrefix(p.typ, "[]"); slice != (part != "") {
 			break
 		}
-		return Param{name + part, p.offset + offset, p.typ, false}
+		return Param{name + part, p.offset + offset, p.typ, false, false}
 	}
 	f.fail("no parameter %s%s", name, part)
 	return Param{}

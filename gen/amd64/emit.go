@@ -25,14 +25,15 @@ type gen struct {
 	isa
 	data      map[string]operand.Mem // vectors in read-only data, by name
 	functions []spec.Function
+	frames    map[string]int // sizes of stack frames, by function
 }
 
 // buildISA generates the functions of one ISA. It returns nothing unless all of them
 // compile and pass the lint.
 func buildISA(i isa) (spec.Output, error) {
-	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}}
+	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}, frames: map[string]int{}}
 	spec.EmitAll(g, i.tiles(), i.weightTile())
-	asm, stubs, err := compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i)...) })
+	asm, stubs, err := compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i, g.frames)...) })
 	return spec.Output{ISA: i.name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
 }
 
@@ -75,6 +76,12 @@ func (g *gen) function(f spec.Function) {
 	g.SignatureExpr("func" + f.Signature)
 	g.Doc(name + " " + f.Doc)
 	g.Pragma("noescape")
+}
+
+// frame reserves a part of the stack for the current function.
+func (g *gen) frame(bytes int) operand.Mem {
+	g.frames[g.current().Name] += bytes
+	return g.AllocLocal(bytes)
 }
 
 // slice loads the base pointer of a slice parameter.

@@ -12,6 +12,9 @@ import (
 //
 //	C[i][lane] = Σ A[i·rs + x·cs] · B[x·ldb + lane], x ascending, one fma each
 //
+// The steps x are cut into segments. The sum of each starts from +0 and is added to those
+// before it, which wait in C meanwhile.
+//
 // It is computed as an outer product: every step of x takes a row of B, some vectors wide,
 // multiplies it with one number from each row of A, and adds the products to the
 // accumulators, rows × vectors of them, which stay in registers:
@@ -31,8 +34,9 @@ import (
 // registers: 3 (rows 3, 6, 12), 5 (5, 10), 7, 9, 11.
 //
 // General registers in the inner loop: p, cs, rs and its odd multiples (5), b, ldb, steps
-// left. Around it: a, c and rows left. That is 14 of 15. All else is loaded from the
-// arguments when it is needed.
+// left of the segment. Around it: a, c and rows left. That is 14 of 15. All else is in memory,
+// in the place of arguments: ldc in bytes, the steps left after the segment (the length of
+// c), and whether C holds a sum (the capacity of c).
 
 // unroll is the number of steps per iteration of the inner loop.
 const unroll = 2
@@ -60,6 +64,10 @@ type gemmer struct {
 	a, c, m     reg.GPVirtual // row of A, row of C, rows left
 	rs, cs, ldb reg.GPVirtual // in bytes
 	odd         map[int]reg.GPVirtual
+
+	ldc  operand.Mem // in bytes
+	left operand.Mem // steps after the current segment
+	adds operand.Mem // not 0 if the current segment is added to C
 }
 
 // emit emits the loop over the rows. All register tiles but the last two have full height.
@@ -67,6 +75,9 @@ type gemmer struct {
 // accumulators wait for each other.
 func (t *gemmer) emit(rows int) {
 	t.a, t.c = t.slice("a"), t.slice("c")
+	c := t.Param("c")
+	t.ldc, t.left, t.adds = t.argument("ldc"), t.memory(c.Len()), t.memory(c.Cap())
+	t.SHLQ(operand.Imm(2), t.ldc)
 	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.num("ldb")
 	t.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.m = t.num("m")
@@ -131,8 +142,12 @@ func (t *gemmer) one(rows int) {
 	for i := range acc {
 		acc[i] = t.Vecs(t.vectors)
 	}
-	t.start(acc, name)
-	t.steps(acc, name)
+	if t.epilogue == spec.StoreMerge {
+		t.zeros(acc)
+		t.steps(acc, t.num("k"), t.firstOfA(), t.slice("b"), name)
+	} else {
+		t.segments(acc, name)
+	}
 	switch t.epilogue {
 	case spec.StoreMax:
 		t.storeMax(acc)
@@ -154,36 +169,66 @@ func (t *gemmer) one(rows int) {
 	t.JMP(operand.LabelRef("rows"))
 }
 
-// start initialises the accumulators.
-func (t *gemmer) start(acc [][]reg.VecVirtual, name string) {
+// segments emits the loop over the segments. It leaves in the accumulators what remains to
+// be stored.
+func (t *gemmer) segments(acc [][]reg.VecVirtual, name string) {
+	k, p, b := t.GP64(), t.firstOfA(), t.slice("b")
+	t.move(t.argument("k"), t.left)
+	if t.epilogue == spec.Store {
+		t.MOVBQZX(t.argument("load"), k)
+		t.MOVQ(k, t.adds)
+	} else {
+		t.MOVQ(operand.U32(0), t.adds)
+	}
+	t.Label(name + "segment")
+	t.MOVQ(t.left, k)
+	if t.weights {
+		t.CMPQ(k, operand.Imm(spec.InputSegment))
+		t.JLE(operand.LabelRef(name + "start"))
+		t.MOVQ(operand.U32(spec.InputSegment), k)
+		t.Label(name + "start")
+	} else {
+		t.CMPQ(k, t.argument("seg"))
+		t.CMOVQGT(t.argument("seg"), k)
+	}
+	t.SUBQ(k, t.left)
+	t.zeros(acc)
+	t.steps(acc, k, p, b, name)
+	t.CMPQ(t.adds, operand.Imm(0))
+	t.JE(operand.LabelRef(name + "first"))
+	t.eachVector(t.copyOf(t.c), acc, func(i, v int, c operand.Mem) { t.VADDPS(c, acc[i][v], acc[i][v]) })
+	t.Label(name + "first")
+	t.CMPQ(t.left, operand.Imm(0))
+	t.JE(operand.LabelRef(name + "last"))
+	t.eachVector(t.copyOf(t.c), acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
+	t.MOVQ(operand.U32(1), t.adds)
+	t.JMP(operand.LabelRef(name + "segment"))
+	t.Label(name + "last")
+}
+
+// zeros clears the accumulators.
+func (t *gemmer) zeros(acc [][]reg.VecVirtual) {
 	for i := range acc {
 		for _, v := range acc[i] {
 			t.zero(t.Context, v)
 		}
 	}
-	if t.epilogue != spec.Store {
-		return
-	}
-	t.Comment("The chains start from +0, or from C.")
-	t.CMPB(t.argument("load"), operand.Imm(0))
-	t.JE(operand.LabelRef(name + "zero"))
-	c, ldc := t.GP64(), t.stride("ldc")
-	t.MOVQ(t.c, c)
-	for i := range acc {
-		for v := range acc[i] {
-			t.VMOVUPS(at(c, v*t.bytes()), acc[i][v])
-		}
-		t.ADDQ(ldc, c)
-	}
-	t.Label(name + "zero")
 }
 
-// steps emits the unrolled inner loop, and a loop for the remaining steps. On Zen 4
+// firstOfA returns a pointer to the first number of the tile's first row of A.
+func (t *gemmer) firstOfA() reg.GPVirtual { return t.copyOf(t.a) }
+
+func (t *gemmer) copyOf(r reg.GPVirtual) reg.GPVirtual {
+	x := t.GP64()
+	t.MOVQ(r, x)
+	return x
+}
+
+// steps emits k steps, of A from p on and of B from b on: the unrolled inner loop, and a loop
+// for the remaining steps. On Zen 4
 // iterations of 1 to 8 steps are equally fast. Two steps halve the overhead of the loop
 // on CPUs with two FMAs of full width per cycle.
-func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
-	k, p, b := t.num("k"), t.GP64(), t.slice("b")
-	t.MOVQ(t.a, p)
+func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
 	if len(acc) == 1 {
 		t.denseSteps(acc[0], k, p, b, name)
 	}
@@ -313,12 +358,16 @@ func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
 
 // eachRow moves c over the rows of C and calls f with the memory of each vector.
 func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
-	ldc := t.stride("ldc")
+	t.eachVector(t.c, acc, f)
+}
+
+// eachVector does the same with any pointer.
+func (t *gemmer) eachVector(c reg.GPVirtual, acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
 	for i := range acc {
 		for v := range acc[i] {
-			f(i, v, at(t.c, v*t.bytes()))
+			f(i, v, at(c, v*t.bytes()))
 		}
-		t.ADDQ(ldc, t.c)
+		t.ADDQ(t.ldc, c)
 	}
 }
 

@@ -25,7 +25,7 @@ func lintOf(t *testing.T, i isa, body func(c *build.Context)) error {
 	if err := pass.Compile.Execute(file); err != nil {
 		t.Fatal(err)
 	}
-	return errors.Join(lint(file, i)...)
+	return errors.Join(lint(file, i, nil)...)
 }
 
 // live keeps n vectors live at once and ends the function correctly.

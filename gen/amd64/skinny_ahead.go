@@ -42,6 +42,7 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	f.JMP(operand.LabelRef(name + "step"))
 	f.Label(name + "last")
 	f.vectorProducts(acc, words, last)
+	f.words.next(name + "lastscale")
 }
 
 // vectorBeside emits the products of vector v of keys, interleaved with the loads of the

@@ -23,7 +23,9 @@ import (
 //
 // Vector registers: rows × vectors accumulators, the rows of B of an iteration, and the
 // remaining ones for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's p, b and
-// k, one scratch, and i·rs for each row but the first.
+// k, one scratch, and i·rs for each row but the first. In memory, in the place of arguments:
+// the steps left after the current segment (the length of c), and whether C holds a sum (the
+// capacity of c).
 
 // A gemmer emits one product.
 type gemmer struct {
@@ -32,10 +34,14 @@ type gemmer struct {
 	element  spec.Element
 	epilogue spec.Epilogue
 
+	isWeights bool
+
 	a, c, m      a64.GP
 	cs, ldb, ldc a64.GP   // in bytes
 	row          []a64.GP // row[i] is i·rs, in bytes
 	p, b, k      a64.GP
+	x            a64.GP    // scratch
+	left, adds   a64.Param // steps after the segment; not 0 if it is added to C
 
 	acc [][]a64.Vec
 }
@@ -48,7 +54,7 @@ func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
 
 func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
 	g.function(spec.WeightGemm(b))
-	t := &gemmer{neon: g, shape: s, element: b}
+	t := &gemmer{neon: g, shape: s, element: b, isWeights: true}
 	t.emit(s.Rows)
 }
 
@@ -64,6 +70,7 @@ func (t *gemmer) emit(rows int) {
 		t.row = append(t.row, r)
 	}
 	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
+	t.left, t.adds = t.Len("c").Local(), t.Cap("c").Local()
 
 	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
 	t.Label("rows")
@@ -82,7 +89,7 @@ func (t *gemmer) emit(rows int) {
 		t.Op("CMP", h, height)
 		t.Jump("BEQ", tileLabel(h))
 	}
-	t.Free(height)
+	t.x = height
 	t.Label("done")
 	t.Ret()
 	for h := rows; h > 0; h-- {
@@ -99,8 +106,15 @@ func (t *gemmer) one(rows int) {
 	for i := range t.acc {
 		t.acc[i] = t.Vecs(t.shape.Vectors)
 	}
-	t.start(name)
-	t.Scope(func() { t.steps(name) })
+	if t.epilogue == spec.StoreMerge {
+		t.Op("MOVD", t.a, t.p)
+		t.Load(t.Param("k"), t.k)
+		t.Load(t.Base("b"), t.b)
+		t.zeros()
+		t.Scope(func() { t.steps(name) })
+	} else {
+		t.segments(name)
+	}
 	switch t.epilogue {
 	case spec.StoreMax:
 		t.storeMax()
@@ -118,27 +132,59 @@ func (t *gemmer) one(rows int) {
 	t.Jump("B", "rows")
 }
 
-// start initialises the accumulators.
-func (t *gemmer) start(name string) {
+// segments emits the loop over the segments, as in amd64/gemm.go. It leaves in the
+// accumulators what remains to be stored.
+func (t *gemmer) segments(name string) {
+	t.Op("MOVD", t.a, t.p)
+	t.Load(t.Base("b"), t.b)
+	t.Load(t.Param("k"), t.x)
+	if t.epilogue == spec.Store {
+		t.Load(t.Param("load"), t.k)
+	} else {
+		t.Op("MOVD", 0, t.k)
+	}
+	t.Op("MOVD", t.k, t.adds)
+	t.Label(name + "segment")
+	if t.isWeights {
+		t.Op("MOVD", spec.InputSegment, t.k)
+	} else {
+		t.Load(t.Param("seg"), t.k)
+	}
+	t.Op("CMP", t.x, t.k)
+	t.Op("CSEL", a64.LT, t.k, t.x, t.k)
+	t.Op("SUB", t.k, t.x, t.x)
+	t.Op("MOVD", t.x, t.left)
+	t.zeros()
+	t.Scope(func() { t.steps(name) })
+	t.Load(t.adds, t.x)
+	t.Jump("CBZ", name+"first", t.x)
+	t.Scope(func() {
+		sums := t.Vecs(min(4, t.FreeVecs()))
+		n := 0
+		t.eachVector(func(i, v int, c a64.Mem) {
+			sum := sums[n%len(sums)]
+			n++
+			t.load(c, sum)
+			t.FADD(t.acc[i][v], sum, t.acc[i][v])
+		})
+	})
+	t.Label(name + "first")
+	t.Load(t.left, t.x)
+	t.Jump("CBZ", name+"last", t.x)
+	t.eachVector(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
+	t.Op("MOVD", 1, t.k)
+	t.Op("MOVD", t.k, t.adds)
+	t.Jump("B", name+"segment")
+	t.Label(name + "last")
+}
+
+// zeros clears the accumulators.
+func (t *gemmer) zeros() {
 	for i := range t.acc {
 		for _, v := range t.acc[i] {
 			t.zero(v)
 		}
 	}
-	if t.epilogue != spec.Store {
-		return
-	}
-	t.Commentf("The chains start from +0, or from C.")
-	t.Load(t.Param("load"), t.k)
-	t.Jump("CBZ", name+"zero", t.k)
-	t.Op("MOVD", t.c, t.p)
-	for i := range t.acc {
-		for v := range t.acc[i] {
-			t.load(a64.At(t.p, v*vecBytes), t.acc[i][v])
-		}
-		t.Op("ADD", t.ldc, t.p, t.p)
-	}
-	t.Label(name + "zero")
 }
 
 // stepsPerIteration is the number of steps per iteration of the inner loops: as many as
@@ -158,12 +204,9 @@ func stepsPerIteration(s spec.TileShape) int {
 // isWide reports whether the vectors of B are loaded one by one.
 func isWide(s spec.TileShape) bool { return s.Rows < s.Vectors }
 
-// steps emits the inner loops.
+// steps emits the inner loops over k steps, of A from p on and of B from b on.
 func (t *gemmer) steps(name string) {
 	unrolled := stepsPerIteration(t.shape)
-	t.Load(t.Param("k"), t.k)
-	t.Load(t.Base("b"), t.b)
-	t.Op("MOVD", t.a, t.p)
 	t.Op("CMP", 4, t.row[1])
 	t.Jump("BEQ", name+"columns")
 	t.Op("CMP", 4, t.cs)
@@ -359,12 +402,20 @@ func (t *gemmer) fma(i int, b []a64.Vec, number a64.Lane) {
 }
 
 // eachRow moves c over the rows of C and calls f with the memory of each vector.
-func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) {
+func (t *gemmer) eachRow(f func(i, v int, c a64.Mem)) { t.eachOf(t.c, f) }
+
+// eachVector does the same with k, which is free between two segments, in the place of c.
+func (t *gemmer) eachVector(f func(i, v int, c a64.Mem)) {
+	t.Op("MOVD", t.c, t.k)
+	t.eachOf(t.k, f)
+}
+
+func (t *gemmer) eachOf(c a64.GP, f func(i, v int, c a64.Mem)) {
 	for i := range t.acc {
 		for v := range t.acc[i] {
-			f(i, v, a64.At(t.c, v*vecBytes))
+			f(i, v, a64.At(c, v*vecBytes))
 		}
-		t.Op("ADD", t.ldc, t.c, t.c)
+		t.Op("ADD", t.ldc, c, c)
 	}
 }
 

@@ -45,12 +45,16 @@ type qkEmitter struct {
 	left        a64.GP    // keys, from the tile on
 	lane, steps a64.GP
 	scratch     a64.GP
+
+	columns, adds a64.Param   // columns after the current segment; not 0 if there is a sum of those before it
+	sums          []a64.Local // that sum, for every accumulator
 }
 
 func (g *neon) SkinnyQK(k spec.Element) {
 	g.function(spec.SkinnyQK(k))
 	f := &qkEmitter{neon: g, widener: g.newWidener(k), ld: g.strideOf("ldk", k), left: g.num("m"), s: g.slice("s"),
-		w: g.param(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP()}
+		w: g.param(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
+		sums: g.Frame(spec.SkinnyKeys / vecLanes * skinnyRows)}
 	f.prefetch = g.newPrefetch(f.ld, "d", k, vecLanes/f.widener.groups())
 	if k == spec.Int8 {
 		f.scales = &keyScales{neon: g, first: g.slice("scales"), at: g.GP(), left: g.GP()}
@@ -132,38 +136,96 @@ func (f *qkEmitter) group(size int) {
 	acc := make([][]a64.Vec, spec.SkinnyKeys/vecLanes)
 	for v := range acc {
 		acc[v] = f.Vecs(size)
-		for _, x := range acc[v] {
-			f.zero(x)
-		}
 	}
 	f.Load(f.Base("q"), f.qx)
 	f.Op("ADD", f.lane.Shl(2), f.qx, f.qx)
-	f.Load(f.Param("d"), f.steps)
-	f.Op("LSR", f.columnsShift(), f.steps, f.steps)
 	f.prefetch.start()
 	f.scales.start()
+	f.segments(acc, name)
+	f.storeTile(acc, size, name)
+	f.Jump("B", "next")
+}
+
+// segments emits the loop over the segments, as in amd64/skinny_qk.go. It leaves the scores
+// in the accumulators.
+func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
+	f.Load(f.Param("d"), f.scratch)
+	f.Op("MOVD", 0, f.steps)
+	f.Op("MOVD", f.steps, f.adds)
+	f.Label(name + "segment")
+	for _, v := range acc {
+		for _, x := range v {
+			f.zero(x)
+		}
+	}
+	f.Op("MOVD", spec.ColumnSegment, f.steps)
+	f.Op("CMP", f.scratch, f.steps)
+	f.Op("CSEL", a64.LT, f.steps, f.scratch, f.steps)
+	f.Op("SUB", f.steps, f.scratch, f.scratch)
+	f.Op("MOVD", f.scratch, f.columns)
+	f.Op("LSR", f.columnsShift(), f.steps, f.steps)
+	if f.widener.element == spec.Float32 {
+		f.Jump("CBZ", name+"rest", f.steps)
+	}
 	f.Align(32)
 	f.Label(name + "step")
 	for i := range f.widener.groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
 		f.prefetch.step(fmt.Sprintf("%sahead%d", name, i))
 	}
-	f.columns(acc, func(x int, column func()) { column() })
+	f.eachColumn(acc, func(x int, column func()) { column() })
 	f.scales.next(name + "scale")
 	f.Op("SUBS", 1, f.steps, f.steps)
 	f.Jump("BNE", name+"step")
 	if f.widener.element == spec.Float32 {
+		f.Label(name + "rest")
+		f.Load(f.columns, f.scratch)
+		f.Jump("CBNZ", name+"sum", f.scratch)
 		f.rest(acc, name)
+		f.Label(name + "sum")
 	}
-	f.storeTile(acc, size, name)
-	f.Jump("B", "next")
+	f.addSums(acc, name)
+}
+
+// addSums emits the end of a segment: it is added to the sum of those before it, which goes
+// back to the stack unless this was the last one.
+func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
+	each := func(do func(x a64.Vec, sum a64.Local)) {
+		n := 0
+		for _, v := range acc {
+			for _, x := range v {
+				do(x, f.sums[n])
+				n++
+			}
+		}
+	}
+	f.Load(f.adds, f.scratch)
+	f.Jump("CBZ", name+"first", f.scratch)
+	f.Scope(func() {
+		t := f.Vecs(4)
+		n := 0
+		each(func(x a64.Vec, sum a64.Local) {
+			y := t[n%len(t)]
+			n++
+			f.Op("FMOVQ", sum, y)
+			f.FADD(x, y, x)
+		})
+	})
+	f.Label(name + "first")
+	f.Load(f.columns, f.scratch)
+	f.Jump("CBZ", name+"store", f.scratch)
+	each(func(x a64.Vec, sum a64.Local) { f.Op("FMOVQ", x, sum) })
+	f.Op("MOVD", 1, f.steps)
+	f.Op("MOVD", f.steps, f.adds)
+	f.Jump("B", name+"segment")
+	f.Label(name + "store")
 }
 
 // columnsShift is log2 of the columns in a step.
 func (f *qkEmitter) columnsShift() int { return 4 - f.widener.element.Shift() }
 
-// columns emits the columns of a step, and moves k and qx on. each emits column x of the
+// eachColumn emits the columns of a step, and moves k and qx on. each emits column x of the
 // tile by calling column, or code around it.
-func (f *qkEmitter) columns(acc [][]a64.Vec, each func(x int, column func())) {
+func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func())) {
 	columns := 1 << f.columnsShift()
 	f.Scope(func() {
 		keys := make([]keyVector, together(len(acc[0])))
@@ -249,19 +311,19 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 	}
 }
 
-// rest emits the remaining columns if 4 does not divide them: it loads the last 4 and skips
+// rest emits the remaining columns of the last segment if 4 does not divide them: it loads the last 4 and skips
 // the first of them.
 func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 	f.Load(f.Param("d"), f.steps)
 	f.Op("ANDS", 3, f.steps, f.steps)
-	f.Jump("BEQ", name+"store")
+	f.Jump("BEQ", name+"sum")
 	f.Op("SUB", 4, f.steps, f.steps) // below 0
 	for _, k := range f.k {
 		f.Op("ADD", f.steps.Shl(2), k, k)
 	}
 	f.Op("MUL", f.w, f.steps, f.scratch)
 	f.Op("ADD", f.scratch, f.qx, f.qx)
-	f.columns(acc, func(x int, column func()) {
+	f.eachColumn(acc, func(x int, column func()) {
 		if x%4 == 0 {
 			return
 		}
@@ -271,7 +333,6 @@ func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 		column()
 		f.Label(skip)
 	})
-	f.Label(name + "store")
 }
 
 // storeTile stores the scores of a tile as in amd64/skinny_qk.go.

@@ -77,30 +77,30 @@ type TileShape struct{ Vectors, Rows int }
 
 // Gemm is the product for query tiles of a number of vectors of an ISA.
 func Gemm(vectors, lanes int, e Epilogue, isa string) Function {
-	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, "
+	const args = "(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k"
 	switch e {
 	case StoreMax:
-		return Function{tileTable(lanes), fmt.Sprintf("GemmMax%d", vectors), args + "max []float32)",
-			fmt.Sprintf("is Gemm%d%s from +0 and raises max to the results.", vectors, isa)}
+		return Function{tileTable(lanes), fmt.Sprintf("GemmMax%d", vectors), args + ", seg int, max []float32)",
+			fmt.Sprintf("is Gemm%d%s without load and raises max to the results.", vectors, isa)}
 	case StoreMerge:
-		return Function{tileTable(lanes), fmt.Sprintf("GemmMerge%d", vectors), args + "alpha, beta []float32)",
-			fmt.Sprintf("is Gemm%d%s from +0, merged into c: fma(result, beta, c·alpha).", vectors, isa)}
+		return Function{tileTable(lanes), fmt.Sprintf("GemmMerge%d", vectors), args + " int, alpha, beta []float32)",
+			fmt.Sprintf("is Gemm%d%s of a single segment, merged into c: fma(result, beta, c·alpha).", vectors, isa)}
 	}
-	return Function{tileTable(lanes), fmt.Sprintf("Gemm%d", vectors), args + "load bool)",
-		fmt.Sprintf("is the matrix product for query tiles of %d lanes: m rows of c are the products of rows of a and the k rows of b, from +0 or from c.", lanes)}
+	return Function{tileTable(lanes), fmt.Sprintf("Gemm%d", vectors), args + ", seg int, load bool)",
+		fmt.Sprintf("is the matrix product for query tiles of %d lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.", lanes)}
 }
 
 // WeightGemm is the product with a packed panel of weights of a type.
 func WeightGemm(b Element) Function {
 	return Function{WeightTable, "WeightGemm" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
-		"is Gemm for a whole packed panel of weights, 48 lanes" + b.of() + "."}
+		fmt.Sprintf("is Gemm for a whole packed panel of weights, 48 lanes%s, in segments of %d rows.", b.of(), InputSegment)}
 }
 
 // SkinnyQK is the product of K of a type with few queries.
 func SkinnyQK(k Element) Function {
 	t := "[]" + k.goType()
 	return Function{SkinnyTable, "SkinnyQK" + k.suffix(), "(s []float32, k " + t + ", ldk int, " + k.scales() + "q []float32, n, m, d int, max []float32, next " + t + ", far int)",
-		"computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k" + k.of() + " and the packed panel q. It raises max to the results and prefetches rows from next on."}
+		fmt.Sprintf("computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k%s and the packed panel q, in segments of %d columns. It raises max to the results and prefetches rows from next on.", k.of(), ColumnSegment)}
 }
 
 // SkinnyPV is the product of few rows of weights with V of a type.

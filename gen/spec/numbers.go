@@ -46,6 +46,12 @@ const (
 // AdditiveChains is the number of chains of an additive score.
 const AdditiveChains = 16
 
+// The lengths of the segments that products are cut into.
+const (
+	ColumnSegment = 64  // columns of a score
+	InputSegment  = 128 // inputs of a linear layer
+)
+
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
 const SkinnyKeys = 16
 

@@ -111,13 +111,20 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	}
 	scale = log2Units(scale)
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
-	acc := float32(0)
-	for d := range q {
-		acc = fallback.FMA(float32(q[d]*scale), k[d], acc)
+	for d := 0; d < len(q); d += 64 { // segments
+		acc := float32(0)
+		for x := d; x < min(d+64, len(q)); x++ {
+			acc = fallback.FMA(float32(q[x]*scale), k[x], acc)
+		}
+		if d == 0 {
+			raw = acc
+		} else {
+			raw += acc
+		}
 	}
-	raw, capped = acc, acc
+	capped = raw
 	if m.o.Score != nil {
-		capped = m.modified(b, h, i, j, acc)
+		capped = m.modified(b, h, i, j, raw)
 	}
 	if m.o.Softcap != 0 {
 		limit := float64(m.o.Softcap) * math.Log2E

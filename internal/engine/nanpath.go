@@ -95,28 +95,24 @@ func (t *tile) visibleRuns() []mask.Span {
 	return runs
 }
 
-// exactPV is accumulatePV with runs of keys of the current block alone.
+// exactPV is accumulatePV with runs of keys of the current block alone. The skinny kernel
+// continues a chain from one run to the next.
 func (t *tile) exactPV(runs []mask.Span) {
-	lanes, dv := t.kern.Lanes, t.job.dv()
-	merge := t.started
-	o := t.o
-	if merge {
-		o = t.scratch.partial
-	}
-	t.started = true
-	clear(o[:lanes*dv])
+	lanes, o := t.kern.Lanes, t.scratch.partial[:t.job.dv()]
+	clear(o)
 	for _, r := range runs {
 		for r.Lo < r.Hi {
-			v, cs, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, r.Len())
-			t.kern.Gemm(o, lanes, v, 1, cs, t.block.scores[r.Lo*lanes:], lanes, dv, n, true)
+			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, r.Len())
+			t.job.tier.Skinny.PV(o, len(o), v, stride, t.block.scores[r.Lo*lanes:], lanes, 1, n, len(o), true, v, 0)
 			r.Lo += n
 		}
 	}
-	if !merge {
-		return
+	for e, x := range o {
+		to := &t.o[e*lanes]
+		if t.started {
+			x = fallback.FMA(x, t.beta[0], float32(*to*t.alpha[0]))
+		}
+		*to = x
 	}
-	for e := range dv {
-		x := &t.o[e*lanes]
-		*x = fallback.FMA(o[e*lanes], t.beta[0], float32(*x*t.alpha[0]))
-	}
+	t.started = true
 }

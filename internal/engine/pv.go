@@ -25,7 +25,7 @@ func (t *tile) tilePV() {
 		if t.started {
 			t.kern.GemmMerge(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, t.alpha, t.beta)
 		} else {
-			t.kern.Gemm(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, false)
+			t.kern.Gemm(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, n, false)
 		}
 		e += m
 	}

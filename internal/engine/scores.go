@@ -32,7 +32,7 @@ func (t *tile) score() {
 	j, b, lanes := t.job, &t.block, t.kern.Lanes
 	switch {
 	case b.plain != nil: // so few instructions that the next tile's chains begin before these end
-		t.kern.GemmMax(b.scores, lanes, b.plain, j.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), t.blockTop())
+		t.kern.GemmMax(b.scores, lanes, b.plain, j.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), ukernel.ColumnSegment, t.blockTop())
 		b.plain = nil // the caller's memory
 	case j.Mask.Sparse.IsSet():
 		t.scoreSparse(t.blockTop())
@@ -107,9 +107,9 @@ func (t *tile) products(part mask.Span, top []float32) {
 		s := t.scoresFrom(part)
 		k, rs, n := t.scratch.keys.get(t.job.tier, &t.job.K, t.head, part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d))
 		if top == nil {
-			t.kern.Gemm(s, lanes, k, rs, 1, t.q, lanes, n, d, false)
+			t.kern.Gemm(s, lanes, k, rs, 1, t.q, lanes, n, d, ukernel.ColumnSegment, false)
 		} else {
-			t.kern.GemmMax(s, lanes, k, rs, 1, t.q, lanes, n, d, top)
+			t.kern.GemmMax(s, lanes, k, rs, 1, t.q, lanes, n, d, ukernel.ColumnSegment, top)
 		}
 		part.Lo += n
 	}

@@ -107,7 +107,7 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 		if n == 0 {
 			k, stride, got, next, far := t.scratch.keys.getSkinny(t.job.tier, &t.job.K, t.head, lo, rows)
 			if n = got; n < ukernel.SkinnyKeys {
-				t.kern.GemmMax(s, lanes, k, stride, 1, t.q, lanes, n, d, top)
+				t.kern.GemmMax(s, lanes, k, stride, 1, t.q, lanes, n, d, ukernel.ColumnSegment, top)
 			} else {
 				t.job.tier.Skinny.QK(s, k, stride, t.q, t.n, n, d, top, next, far)
 			}

@@ -74,8 +74,8 @@ func benchGemm(kernel string, w, m, k int, a operand) benchmark {
 	x, y, z := testutil.Floats(m*k), testutil.Floats(k*w), make([]float32, m*w)
 	top, alpha, beta := make([]float32, w), testutil.Filled(w, 0.5), testutil.Filled(w, 0.25)
 	call := map[string]func(p *kernelSet){
-		"Gemm":      func(p *kernelSet) { p.Gemm(z, w, x, rs, cs, y, w, m, k, false) },
-		"GemmMax":   func(p *kernelSet) { p.GemmMax(z, w, x, rs, cs, y, w, m, k, top) },
+		"Gemm":      func(p *kernelSet) { p.Gemm(z, w, x, rs, cs, y, w, m, k, k, false) },
+		"GemmMax":   func(p *kernelSet) { p.GemmMax(z, w, x, rs, cs, y, w, m, k, k, top) },
 		"GemmMerge": func(p *kernelSet) { p.GemmMerge(z, w, x, rs, cs, y, w, m, k, alpha, beta) },
 	}[kernel]
 	return benchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*w), 0, call}

@@ -13,7 +13,7 @@ type gemmKind int
 
 const (
 	gemmFromZero gemmKind = iota // Gemm from +0
-	gemmFromC                    // Gemm from c
+	gemmFromC                    // Gemm added to c
 	gemmMax                      // GemmMax
 	gemmMerge                    // GemmMerge
 )
@@ -53,7 +53,7 @@ func (o operand) strides(m, k int) (rs, cs int) {
 // A gemmCase is a call of a product.
 type gemmCase struct {
 	kind       gemmKind
-	m, k       int
+	m, k, seg  int
 	a          operand
 	gapB, gapC int // ldb, ldc - lanes
 	values     testutil.Kind
@@ -61,8 +61,8 @@ type gemmCase struct {
 
 func (c gemmCase) String() string {
 	rs, cs := c.a.strides(c.m, c.k)
-	return fmt.Sprintf("m=%d k=%d load=%v A in %v (rs=%d cs=%d) ldb=lanes+%d ldc=lanes+%d of %v",
-		c.m, c.k, c.kind == gemmFromC, c.a, rs, cs, c.gapB, c.gapC, c.values)
+	return fmt.Sprintf("m=%d k=%d seg=%d load=%v A in %v (rs=%d cs=%d) ldb=lanes+%d ldc=lanes+%d of %v",
+		c.m, c.k, c.seg, c.kind == gemmFromC, c.a, rs, cs, c.gapB, c.gapC, c.values)
 }
 
 // gemmRows is twice the largest number of rows of a register tile, plus one.
@@ -76,7 +76,7 @@ func gemmCases(kinds ...gemmKind) func(w int) []kernelCase {
 				for gaps := range 4 {
 					for _, k := range []int{0, 1, 2, 3, 5, 16, 17} {
 						for m := range gemmRows + 1 {
-							list = append(list, gemmCase{kind, m, k, a, gaps & 1 * 5, gaps >> 1 * 3, testutil.KindOf(len(list))})
+							list = append(list, gemmCase{kind, m, k, segmentOf(len(list)), a, gaps & 1 * 5, gaps >> 1 * 3, testutil.KindOf(len(list))})
 						}
 					}
 				}
@@ -86,8 +86,12 @@ func gemmCases(kinds ...gemmKind) func(w int) []kernelCase {
 	}
 }
 
+// segmentOf returns the length of segments for case i: whole products, and segments that
+// unrolled loops divide or do not.
+func segmentOf(i int) int { return [...]int{math.MaxInt, 1, 2, 7, 16}[i%5] }
+
 func (t gemmCase) call(mem *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
-	m, k := t.m, t.k
+	m, k, seg := t.m, t.k, t.seg
 	rs, cs := t.a.strides(m, k)
 	ldb, ldc := w+t.gapB, w+t.gapC
 	a := t.operand(mem, r, rs, cs)
@@ -99,14 +103,14 @@ func (t gemmCase) call(mem *testutil.Arena, r *testutil.Rand, w int) func(p *ker
 	case gemmMax:
 		top := mem.Vector("max", w, 0)
 		maxima(r, top, t.values)
-		return func(p *kernelSet) { p.GemmMax(c, ldc, a, rs, cs, b, ldb, m, k, top) }
+		return func(p *kernelSet) { p.GemmMax(c, ldc, a, rs, cs, b, ldb, m, k, seg, top) }
 	case gemmMerge:
 		alpha, beta := mem.Vector("alpha", w, 0), mem.Vector("beta", w, 0)
 		t.factors().Fill(r, alpha, 1, w, w)
 		t.factors().Fill(r, beta, 1, w, w)
 		return func(p *kernelSet) { p.GemmMerge(c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta) }
 	}
-	return func(p *kernelSet) { p.Gemm(c, ldc, a, rs, cs, b, ldb, m, k, t.kind == gemmFromC) }
+	return func(p *kernelSet) { p.Gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, t.kind == gemmFromC) }
 }
 
 // operand makes A, with NaN between its elements.
@@ -162,56 +166,105 @@ func maxima(r *testutil.Rand, top []float32, v testutil.Kind) {
 	}
 }
 
-// spoilGemm calls f after the kernel, with slices that start at the first lane of the
-// last row, and with the element that c had there before, or +0.
-func spoilGemm(f func(c, a, b []float32, cs, ldb, k int, old float32, load bool)) func(p *kernelSet) {
+// spoilGemm calls f after the kernel, with slices that start at the first lane of the last
+// row.
+func spoilGemm(f func(x *lastRow)) func(p *kernelSet) {
 	return func(p *kernelSet) {
 		tile := p.Gemm
-		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-			var old float32
+		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+			x := &lastRow{cs: cs, ldb: ldb, k: k, seg: seg, load: load}
 			if m > 0 && load {
-				old = c[(m-1)*ldc]
+				x.old = c[(m-1)*ldc]
 			}
-			tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+			tile(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 			if m > 0 && k > 0 {
-				f(c[(m-1)*ldc:], a[(m-1)*rs:], b, cs, ldb, k, old, load)
+				x.c, x.a, x.b = c[(m-1)*ldc:], a[(m-1)*rs:], b
+				f(x)
 			}
 		}
 	}
 }
 
+// lastRow is what spoilGemm passes to a mutant.
+type lastRow struct {
+	c, a, b []float32
+	cs, ldb int
+	k, seg  int
+	load    bool
+	old     float32 // what c held in the first lane before, if load is set
+}
+
+// chain continues the chain acc by the steps from lo to hi.
+func (x *lastRow) chain(acc float32, lo, hi int) float32 {
+	for i := lo; i < hi; i++ {
+		acc = fallback.FMA(x.a[i*x.cs], x.b[i*x.ldb], acc)
+	}
+	return acc
+}
+
+// set sets the first lane to the result of a product.
+func (x *lastRow) set(product float32) {
+	x.c[0] = product
+	if x.load {
+		x.c[0] = x.old + product
+	}
+}
+
 var gemmMutants = []mutant{
-	{"Gemm", "the last product is rounded", spoilGemm(func(c, a, b []float32, cs, ldb, k int, acc float32, load bool) {
-		for x := range k - 1 {
-			acc = fallback.FMA(a[x*cs], b[x*ldb], acc)
-		}
-		c[0] = float32(a[(k-1)*cs]*b[(k-1)*ldb]) + acc
-	})},
-	{"Gemm", "the chain is descending", spoilGemm(func(c, a, b []float32, cs, ldb, k int, acc float32, load bool) {
-		for x := k - 1; x >= 0; x-- {
-			acc = fallback.FMA(a[x*cs], b[x*ldb], acc)
-		}
-		c[0] = acc
-	})},
-	{"Gemm", "subnormal results are flushed", spoilGemm(func(c, a, b []float32, cs, ldb, k int, acc float32, load bool) {
-		if c[0] != 0 && math.Abs(float64(c[0])) < 0x1p-126 {
-			c[0] = 0
+	{"Gemm", "the last product is rounded", spoilGemm(func(x *lastRow) {
+		if last := x.k - 1; x.seg >= x.k {
+			x.set(float32(x.a[last*x.cs]*x.b[last*x.ldb]) + x.chain(0, 0, last))
 		}
 	})},
-	{"Gemm", "the sum starts from the product, not from +0", spoilGemm(func(c, a, b []float32, cs, ldb, k int, acc float32, load bool) {
-		if !load && k == 1 {
-			c[0] = float32(a[0] * b[0])
+	{"Gemm", "the chain is descending", spoilGemm(func(x *lastRow) {
+		if x.seg >= x.k {
+			var acc float32
+			for i := x.k - 1; i >= 0; i-- {
+				acc = x.chain(acc, i, i+1)
+			}
+			x.set(acc)
 		}
 	})},
-	{"Gemm", "one bit is wrong in one of the largest tiles", spoilGemm(func(c, a, b []float32, cs, ldb, k int, acc float32, load bool) {
-		if len(c) > 23 && k == 17 && load {
-			c[23] = math.Float32frombits(math.Float32bits(c[23]) ^ 1)
+	{"Gemm", "a segment continues the chain of the one before", spoilGemm(func(x *lastRow) {
+		if !x.load {
+			x.set(x.chain(0, 0, x.k))
+		}
+	})},
+	{"Gemm", "a chain starts from c", spoilGemm(func(x *lastRow) {
+		if x.load && x.seg >= x.k {
+			x.c[0] = x.chain(x.old, 0, x.k)
+		}
+	})},
+	{"Gemm", "segments are added in descending order", spoilGemm(func(x *lastRow) {
+		if x.load || x.seg >= x.k {
+			return
+		}
+		first := (x.k - 1) / x.seg * x.seg
+		sum := x.chain(0, first, x.k)
+		for lo := first - x.seg; lo >= 0; lo -= x.seg {
+			sum += x.chain(0, lo, lo+x.seg)
+		}
+		x.set(sum)
+	})},
+	{"Gemm", "subnormal results are flushed", spoilGemm(func(x *lastRow) {
+		if c := &x.c[0]; *c != 0 && math.Abs(float64(*c)) < 0x1p-126 {
+			*c = 0
+		}
+	})},
+	{"Gemm", "the sum starts from the product, not from +0", spoilGemm(func(x *lastRow) {
+		if !x.load && x.k == 1 {
+			x.c[0] = float32(x.a[0] * x.b[0])
+		}
+	})},
+	{"Gemm", "one bit is wrong in one of the largest tiles", spoilGemm(func(x *lastRow) {
+		if len(x.c) > 23 && x.k == 17 && x.load {
+			x.c[23] = math.Float32frombits(math.Float32bits(x.c[23]) ^ 1)
 		}
 	})},
 	{"Gemm", "a gap is written to", func(p *kernelSet) {
 		tile := p.Gemm
-		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-			tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+			tile(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 			if m > 1 && ldc > p.Lanes {
 				c[p.Lanes] = 0
 			}
@@ -219,8 +272,8 @@ var gemmMutants = []mutant{
 	}},
 	{"Gemm", "the memory behind is written to", func(p *kernelSet) {
 		tile := p.Gemm
-		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-			tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+			tile(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 			if m > 0 {
 				*testutil.Beside(c, len(c)) = 0
 			}
@@ -228,8 +281,8 @@ var gemmMutants = []mutant{
 	}},
 	{"Gemm", "an input is written to", func(p *kernelSet) {
 		tile := p.Gemm
-		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-			tile(c, ldc, a, rs, cs, b, ldb, m, k, load)
+		p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+			tile(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 			if m > 0 && k > 0 {
 				b[0] = 0
 			}
@@ -237,8 +290,8 @@ var gemmMutants = []mutant{
 	}},
 	{"GemmMax", "the maximum is the new one of two testutil.Zeros", func(p *kernelSet) {
 		tileMax := p.GemmMax
-		p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, top []float32) {
-			tileMax(c, ldc, a, rs, cs, b, ldb, m, k, top)
+		p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, top []float32) {
+			tileMax(c, ldc, a, rs, cs, b, ldb, m, k, seg, top)
 			for i := range m {
 				if top[0] == c[i*ldc] {
 					top[0] = c[i*ldc]
@@ -248,8 +301,8 @@ var gemmMutants = []mutant{
 	}},
 	{"GemmMax", "NaN counts", func(p *kernelSet) {
 		tileMax := p.GemmMax
-		p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, top []float32) {
-			tileMax(c, ldc, a, rs, cs, b, ldb, m, k, top)
+		p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, top []float32) {
+			tileMax(c, ldc, a, rs, cs, b, ldb, m, k, seg, top)
 			for i := range m {
 				if c[i*ldc] != c[i*ldc] {
 					top[0] = testutil.NaN
@@ -260,7 +313,7 @@ var gemmMutants = []mutant{
 	{"GemmMerge", "the other product is rounded", func(p *kernelSet) {
 		p.GemmMerge = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 			acc := make([]float32, m*p.Lanes)
-			p.Gemm(acc, p.Lanes, a, rs, cs, b, ldb, m, k, false)
+			p.Gemm(acc, p.Lanes, a, rs, cs, b, ldb, m, k, max(k, 1), false)
 			for i := range m {
 				for lane := range p.Lanes {
 					x := &c[i*ldc+lane]

@@ -250,11 +250,11 @@ func reference(w int) *kernelSet {
 	return &kernelSet{
 		TileKernels: TileKernels{
 			Lanes: w,
-			Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-				fallback.GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, load)
+			Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+				fallback.GemmW(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 			},
-			GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32) {
-				fallback.GemmMaxW(w, c, ldc, a, rs, cs, b, ldb, m, k, max)
+			GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+				fallback.GemmMaxW(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
 			},
 			GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
 				fallback.GemmMergeW(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)

@@ -20,7 +20,8 @@ type Converters struct {
 // WeightKernels are the products with packed panels of a linear layer's weights.
 // A panel has PanelLanes columns of Wᵀ.
 type WeightKernels struct {
-	// Gemm is TileKernels.Gemm for the PanelLanes lanes of a whole panel.
+	// Gemm is TileKernels.Gemm for the PanelLanes lanes of a whole panel, in segments of
+	// InputSegment steps.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
 
 	// GemmF16 and GemmBF16 are Gemm with a B that is widened to float32 in registers.

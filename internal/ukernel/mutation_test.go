@@ -56,8 +56,8 @@ func TestGuardMutants(t *testing.T) {
 	}{
 		{"Gemm", testutil.AtEnd, func(p *kernelSet) {
 			gemm := p.Gemm
-			p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-				gemm(c, ldc, a, rs, cs, b, ldb, m, k, load)
+			p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+				gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
 				peek(a, len(a))
 			}
 		}},

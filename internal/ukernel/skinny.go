@@ -1,5 +1,7 @@
 package ukernel
 
+import "github.com/attn-go/attn/fallback"
+
 // SkinnyKernels are the micro-kernels for query tiles of few rows, as in decoding.
 // There a tile leaves most lanes idle, and the time is that of reading K and V. So
 // the products put keys, and columns of V, into the lanes, and the output lies in
@@ -19,9 +21,10 @@ type SkinnyKernels struct {
 	// QK is GemmMax for n queries in the first lanes of the packed panel q. A is K as
 	// it lies, m ≥ SkinnyKeys rows of d ≥ SkinnyColumns columns; B is q.
 	//
-	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, acc = fma(k[j·ldk+x], q[x·w+lane], acc)
+	//	acc = fma chain over the columns x of a segment, ascending, from +0: acc = fma(k[j·ldk+x], q[x·w+lane], acc)
+	//	s[j·w+lane] = the sum of acc over segments of ColumnSegment columns, ascending
 	//
-	// from +0, then max as in GemmMax. The lanes from n up to a multiple of 4 repeat
+	// then max as in GemmMax. The lanes from n up to a multiple of 4 repeat
 	// lane n-1. Those after them repeat the 4 before.
 	QK func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
 
@@ -61,6 +64,12 @@ type SkinnyKernels struct {
 	// n ≤ 64. Bit i of the result reports a NaN in row i.
 	Unpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
 }
+
+// The lengths of the contract's segments, in steps of a product.
+const (
+	ColumnSegment = fallback.ColumnSegment // columns of a score
+	InputSegment  = fallback.InputSegment  // inputs of a linear layer
+)
 
 const (
 	SkinnyKeys    = 16 // least keys of a QK kernel

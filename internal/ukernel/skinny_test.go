@@ -12,7 +12,7 @@ func referenceSkinny(w int) SkinnyKernels {
 	return referenceNarrow(SkinnyKernels{
 		QK: func(s, k []float32, ldk int, q []float32, n, m, d int, max, _ []float32, _ int) {
 			for j := range m {
-				fallback.GemmW(1, s[j*w:], 1, q, 1, w, k[j*ldk:], 1, n, d, false)
+				fallback.GemmW(1, s[j*w:], 1, q, 1, w, k[j*ldk:], 1, n, d, ColumnSegment, false)
 				for lane := n; lane < w; lane++ {
 					s[j*w+lane] = s[j*w+min(lane, (n-1)|3, n-1)]
 					if lane > (n-1)|3 {
@@ -23,7 +23,18 @@ func referenceSkinny(w int) SkinnyKernels {
 			fallback.MaskSpan(s, w, 0, m, make([]int32, w), filledInt32(w, int32(m)), max)
 		},
 		PV: func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []float32, _ int) {
-			fallback.GemmW(dv, o, ldo, p, 1, ldp, v, ldv, n, m, load)
+			for i := range n {
+				for e := range dv {
+					acc := o[i*ldo+e]
+					if !load {
+						acc = 0
+					}
+					for j := range m {
+						acc = fallback.FMA(p[j*ldp+i], v[j*ldv+e], acc)
+					}
+					o[i*ldo+e] = acc
+				}
+			}
 		},
 		Softmax: fallback.Softmax,
 		Merge: func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
@@ -83,7 +94,7 @@ func (c skinnyQKCase) String() string {
 
 func skinnyQKCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
-		for _, d := range []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 64, 67} {
+		for _, d := range []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 64, 65, 71, 72, 128, 133} {
 			for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
 				i := len(list)
 				list = append(list, skinnyQKCase{n, m, d, i % 2 * 3, testutil.KindOf(i)})

@@ -6,18 +6,20 @@ type TileKernels struct {
 	// hi, off, pos, ... below have exactly w elements.
 	Lanes int
 
-	// Gemm is the product of m rows of A with the k rows of B:
+	// Gemm is the product of m rows of A with the k rows of B, in segments of seg ≥ 1
+	// steps, of which the last may be shorter:
 	//
-	//	c[i·ldc+lane] = fma chain over x = 0..k-1 ascending, acc = fma(a[i·rs+x·cs], b[x·ldb+lane], acc)
+	//	acc = fma chain over the steps x of a segment, ascending, from +0: acc = fma(a[i·rs+x·cs], b[x·ldb+lane], acc)
+	//	c[i·ldc+lane] = the sum of acc over the segments, ascending
 	//
-	// from +0, or from c itself if load is true. i < m, lane < w.
-	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+	// If load is true, c itself is the first summand. i < m, lane < w.
+	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool)
 
-	// GemmMax is Gemm from +0 that also updates the running maximum of every lane:
+	// GemmMax is Gemm without load that also updates the running maximum of every lane:
 	// max[lane] = max(c[i·ldc+lane], max[lane]), i ascending.
-	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, max []float32)
+	GemmMax func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32)
 
-	// GemmMerge is Gemm from +0 merged into the content of c:
+	// GemmMerge merges a product of a single segment into the content of c:
 	// c = fma(acc, beta[lane], c·alpha[lane]).
 	GemmMerge func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
 

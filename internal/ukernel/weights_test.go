@@ -12,13 +12,13 @@ import (
 // definition.
 var referenceWeights = WeightKernels{
 	Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, b, ldb, m, k, load)
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, b, ldb, m, k, InputSegment, load)
 	},
 	GemmF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
-		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.F16), ldb, m, k, load)
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.F16), ldb, m, k, InputSegment, load)
 	},
 	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
-		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.BF16), ldb, m, k, load)
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.BF16), ldb, m, k, InputSegment, load)
 	},
 	AddBias: fallback.AddBias,
 }
@@ -58,8 +58,13 @@ func weightCases(kind weightKind) func(w int) []kernelCase {
 				for _, k := range []int{0, 1, 2, 3, 4, 7, 8, 17} {
 					for _, m := range upTo(5, 7, 8, 9, 15, 16, 17, 25) {
 						i := len(list)
-						list = append(list, weightCase{kind, i%3 == 0, gemmCase{gemmFromZero, m, k, a, gaps & 1 * 5, gaps >> 1 * 3, testutil.KindOf(i)}})
+						list = append(list, weightCase{kind, i%3 == 0, gemmCase{gemmFromZero, m, k, InputSegment, a, gaps & 1 * 5, gaps >> 1 * 3, testutil.KindOf(i)}})
 					}
+				}
+			}
+			for i, k := range []int{127, 128, 129, 255, 256, 261} { // one segment to three
+				for _, m := range []int{1, 2, 3, 8, 9} {
+					list = append(list, weightCase{kind, (i+m)%2 == 0, gemmCase{gemmFromZero, m, k, InputSegment, a, i % 2 * 5, m % 2 * 3, testutil.KindOf(len(list))}})
 				}
 			}
 		}
