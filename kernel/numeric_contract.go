@@ -1,6 +1,8 @@
 // # The numeric contract
 //
-// This is version 1 of the contract. The constant [Contract] is its number.
+// This is version 2 of the contract. The constant [Contract] is its number. Version 1, in
+// which a score was one chain over all columns and an output of a linear layer one over all
+// inputs, has the same bits for heads of up to 64 columns and layers of up to 128 inputs.
 //
 // The result of a row is a function of that row of q, of the keys and values that it
 // may see, of their positions and of the options, down to the last bit. This text
@@ -27,9 +29,12 @@
 //
 //	c    = float32(float64(scale)·log2 e)
 //	q̂[d] = q[d]·c
-//	s[j] = fma chain over d = 0..D-1, ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
+//	a[n] = fma chain over d = 64n..min(64n+63, D-1), ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
+//	s[j] = a[0] + a[1] + a[2] + ..., from left to right
 //
-// scale is a float32. By default it is float32(1/sqrt(float64(D))).
+// scale is a float32. By default it is float32(1/sqrt(float64(D))). The chains are those of
+// segments of 64 columns, of which the last may be shorter. With longer segments the error
+// would grow faster with D, see "Contract: accuracy".
 //
 // Scores are in the unit of base-2 exponentials. LOG2E = 3fb8aa3b converts natural
 // scores to this unit, and LN2 = 3f317218 converts them back.
@@ -48,21 +53,24 @@
 // A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
 // whose final s is -Inf is hidden too.
 //
+// Keys at or beyond a key length (KeyLengths, or that of a ragged row) do not exist: their
+// rows are never read, and no step applies to them.
+//
 // # Contract: blocks
 //
 // Queries and keys start at position 0, or where Options.QueryStart and Options.KeyStart
-// say. Keys are cut into blocks of 256 by their position: 0..255, 256..511, and so on.
+// say. Positions are from -2^30+1 to 2^30-1, those of keys not below 0. Keys are cut into blocks of 256 by their position: 0..255, 256..511, and so on.
 // For every block that has a visible key:
 //
-//	m    = max s[j]
-//	p[j] = exp2(s[j]-m), +0 for hidden keys
+//	m    = the largest s[j] of a visible key; a NaN is passed over; -Inf if there is no other
+//	p[j] = exp2(s[j]-z), +0 for hidden keys; z is m, or 0 if m is -Inf
 //	l    = sum of p[j], j ascending, from +0
 //	o[e] = fma chain over j, ascending, from +0: acc = fma(p[j], v[j][e], acc)
 //
 // The blocks are merged from left to right. The first block is taken as it is. Every
 // further block, with its mb, lb and ob, is merged into m, l and o:
 //
-//	m' = max(m, mb); a = exp2(m-m'); b = exp2(mb-m')
+//	m' = max(m, mb); a = exp2(m-z); b = exp2(mb-z); z is m', or 0 if m' is -Inf
 //	l  = fma(lb, b, l·a)
 //	o[e] = fma(ob[e], b, o[e]·a)
 //	m  = m'
@@ -74,13 +82,19 @@
 //	inv    = 1/l
 //	out[e] = o[e]·inv + (+0)
 //	LSE    = (m + log2(l))·LN2 + (+0)
-//	w[j]   = p·inv + (+0), p = exp2(s[j]-m)
+//	w[j]   = p·inv + (+0), p = exp2(s[j]-z), or +0 for hidden keys
 //
-// Every step rounds: there is no fma here. w are the weights, if they are wanted; m, l
-// and inv are those of all blocks. Scores that are handed out are s·LN2 + (+0).
+// Every step rounds: there is no fma here. w are the weights, if they are wanted; m, z, l
+// and inv are those of all blocks.
+//
+// Scores that are handed out are s·LN2 + (+0), with s as it is after a step: after the
+// product (ScoresScaled), after Softcap (ScoresCapped), or after Mask (ScoresMasked). Before
+// the mask a hidden key has the s that it would have if it were visible. At all three stages
+// it is -Inf for keys that do not exist.
 //
 // The partials of a block are its m, l and o, each plus +0, and with every NaN
-// replaced by 7fc00000.
+// replaced by 7fc00000. m is never NaN. o may be finite although l is NaN: if the weights
+// that are NaN were dropped.
 //
 // # Contract: dropout
 //
@@ -88,12 +102,20 @@
 // +0 if the weight is dropped, and by p·float32(1/(1-rate)) if it is not. It does the
 // same with p in w.
 //
-// A weight is dropped if a random word is below rate·2^32, rounded to an integer, ties to
-// even. That word is number j mod 4, counted from 0, of the four words of Philox4x32-10,
-// with the seed as the key (low word first) and with the counter (sequence, query head,
-// i, j/4). i and j are positions, as above, and j/4 is rounded down. The sequence is the
-// number of the batch row, or what Options.Dropout.Sequences says. All numbers of the
-// counter are taken modulo 2^32.
+// A weight is dropped if a random word is below rate·2^32, computed exactly and then rounded
+// to an integer, ties to even. That word is c[j mod 4] of the four words c[0..3] that
+// Philox4x32-10 makes of the counter
+//
+//	c[0..3] = sequence, query head, i, j/4 rounded down
+//
+// i and j are positions, as above. The sequence is the number of the batch row, or what
+// Options.Dropout.Sequences says. All of this is modulo 2^32. Philox4x32-10 has a key of two
+// words, k[0] the low one of the seed and k[1] the high one, and 10 rounds. A round is
+//
+//	h0, l0 = the high and the low word of d2511f53·c[0]
+//	h1, l1 = the high and the low word of cd9e8d57·c[2]
+//	c[0..3] = h1 xor c[1] xor k[0], l1, h0 xor c[3] xor k[1], l0
+//	k[0], k[1] = k[0] + 9e3779b9, k[1] + bb67ae85
 //
 // # Contract: hidden keys, NaN and zeros
 //
@@ -102,9 +124,11 @@
 // A row that sees no key is zeros, by selection. Its weights are zeros too. Its LSE is
 // -Inf, or that of the sink alone.
 //
+// A row of weights is NaN as a whole if l is NaN: also where a key is hidden or does not
+// exist.
+//
 // A NaN in a visible score or value, and any NaN that arises from visible ones (from a
-// score of +Inf, or as 0·Inf), makes the whole row of out NaN, and its LSE. The row of
-// weights is NaN if l is NaN. All of these are the NaN 7fc00000 (7e00 in binary16, 7fc0
+// score of +Inf, or as 0·Inf), makes the whole row of out NaN, and its LSE. All of these are the NaN 7fc00000 (7e00 in binary16, 7fc0
 // in bfloat16). Scores that are NaN are handed out as 7fc00000.
 //
 // Where the value of a result is exactly zero, intermediate zeros may differ in sign
@@ -119,8 +143,7 @@
 //
 // This order costs no speed. With queries in the lanes, every lane is a chain of its
 // own. A block needs no rescaling inside its softmax. Blocks are independent until they
-// are merged. The order also bounds the error: against float64, on unit-normal input
-// with D = 64, the largest error is about 1e-6 and the rms error 6e-8.
+// are merged.
 //
 // # Contract: additive scores
 //
@@ -142,12 +165,13 @@
 //
 // The operations around attention in a model make the same promise.
 //
-// linear.Linear computes out = x·Wᵀ + b. Every output is one chain, which depends on one
-// row of x and one row of W alone. Elements of W that are narrower are widened to
-// binary32:
+// linear.Linear computes out = x·Wᵀ + b. Every output depends on one row of x and one row
+// of W alone. Elements of W that are narrower are widened to binary32. The chains are those
+// of segments of 128 inputs:
 //
-//	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
-//	out[m][n] = acc + b[n], or acc if there is no bias
+//	a[i] = fma chain over k = 128i..min(128i+127, K-1), ascending, from +0: acc = fma(x[m][k], w[n][k], acc)
+//	y    = a[0] + a[1] + a[2] + ..., from left to right; +0 if K is 0
+//	out[m][n] = y + b[n], or y if there is no bias
 //
 // An output that is NaN is 7fc00000.
 //

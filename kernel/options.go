@@ -23,8 +23,7 @@ type Options struct {
 	// one for all batch rows, one for each, or none, which means 0. Query i has position
 	// QueryStart + i, key j has KeyStart + j. Queries that continue a cache of past keys
 	// start at past; a cache that has dropped its beginning starts at the position of
-	// its first key. Keys start at 0 or later, queries anywhere from -2^30 on, and no
-	// position exceeds 2^30.
+	// its first key. Positions are from -2^30+1 to 2^30-1, those of keys not below 0.
 	//
 	// Positions affect masks, ALiBi and dropout, and they delimit the blocks in which
 	// keys are summed: with the same positions a row has the same bits.
@@ -69,9 +68,10 @@ type Options struct {
 	LSE Tensor
 
 	// Weights, if not the zero Tensor, receives the weights with which the values are
-	// summed: [B, H, Lq, Lk], 0 for hidden keys. A row whose sum is NaN is NaN.
+	// summed: [B, H, Lq, Lk], 0 for hidden keys. A row whose sum is NaN is NaN as a whole.
 	//
-	// Scores receives the scores at the stage ScoreStage, in natural units.
+	// Scores, if not the zero Tensor, receives the scores at the stage ScoreStage, in
+	// natural units: [B, H, Lq, Lk]. It is -Inf for keys beyond a key length, at any stage.
 	//
 	// Both make the call slower: scores are computed once more, and memory for Lq·Lk
 	// numbers is written.
@@ -84,7 +84,7 @@ type Options struct {
 type ScoreStage uint8
 
 const (
-	// ScoresScaled are the products of queries and keys, scaled.
+	// ScoresScaled are the products of queries and keys, scaled, those of hidden keys too.
 	ScoresScaled ScoreStage = iota
 	// ScoresCapped are those after Options.Score and Options.Softcap.
 	ScoresCapped

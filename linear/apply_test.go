@@ -41,6 +41,13 @@ func smallCases() (list []testCase) {
 			add(m, 49, k)
 		}
 	}
+	for i, k := range []int{127, 128, 129, 255, 256, 257, 300, 513} { // segments
+		for m := 1; m < 18; m += 1 + i%3 {
+			for _, n := range []int{5, 48, 53} {
+				add(m, n, k)
+			}
+		}
+	}
 	return list
 }
 

@@ -87,10 +87,12 @@ type Options struct {
 //	out [M, N]  float32, overwritten; its rows are contiguous, and no element of x lies
 //	            between its first and its last element
 //
-// Any M ≥ 0 is valid. Every output is one chain of fused multiply-adds:
+// Any M ≥ 0 is valid. Every output is a sum of chains of fused multiply-adds, one for each
+// segment of 128 inputs:
 //
-//	acc = fma(x[m][k], w[n][k], acc), k = 0..K-1 ascending, from +0
-//	out[m][n] = acc + b[n], or acc without a bias; the NaN 0x7FC00000 if that is a NaN
+//	a[i] = fma chain over k = 128i..min(128i+127, K-1), ascending, from +0: acc = fma(x[m][k], w[n][k], acc)
+//	y    = a[0] + a[1] + ..., from left to right
+//	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
 // So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
 // number of threads or the other rows.
