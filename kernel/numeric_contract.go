@@ -145,6 +145,15 @@
 // own. A block needs no rescaling inside its softmax. Blocks are independent until they
 // are merged.
 //
+// # Contract: accuracy
+//
+// The order bounds the error. Against float64, its root mean square is, in comparison with
+// PyTorch 2.15 on the same numbers: 0.8 to 1.2 times as large on normally distributed ones
+// for D from 32 to 4096 and for 32768 keys, 1.0 to 1.8 times if all numbers are positive,
+// since the chains over 256 keys are longer than PyTorch's, 0.6 to 1.4 times with products of
+// up to 10000, and 0.8 to 1.2 times in linear layers of 128 to 11008 inputs. The worst ratio
+// of the largest errors is 2.2. "go run ./bench -accuracy" measures all of it.
+//
 // # Contract: additive scores
 //
 // The scores of [Additive] are sums in 16 chains. q, k and the weights are continued

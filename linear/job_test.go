@@ -30,6 +30,19 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// Kernels get whole segments of the contract, but for the last one: a sum of parts of a
+// segment would have other bits.
+func TestStepsAreSegments(t *testing.T) {
+	for i := range ukernel.Tiers {
+		if tier := &ukernel.Tiers[i]; tier.WeightSteps%ukernel.InputSegment != 0 || tier.WeightSteps == 0 {
+			t.Errorf("%s: WeightSteps %d is no multiple of %d", tier.Name, tier.WeightSteps, ukernel.InputSegment)
+		}
+	}
+	if skinnySteps%ukernel.InputSegment != 0 {
+		t.Errorf("skinnySteps %d is no multiple of %d", skinnySteps, ukernel.InputSegment)
+	}
+}
+
 // No task is larger than the caches bear, no task is empty, and there are enough for the
 // threads.
 func TestPlan(t *testing.T) {

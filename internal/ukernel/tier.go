@@ -49,7 +49,7 @@ type Tuning struct {
 
 	// WeightSteps is the number of rows of Wᵀ that a product of many rows with a packed
 	// panel takes at a time: so many stay in L1, or the kernel reads them fast enough
-	// from L2.
+	// from L2. It is a multiple of InputSegment.
 	WeightSteps int
 
 	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are

@@ -14,8 +14,8 @@ const (
 	sampleRows    = 16    // how many adjacent rows are computed at once
 )
 
-// The error that the fixed order of operations costs on normally distributed input, as the
-// numeric contract says.
+// The error that the fixed order of operations costs on normally distributed input of
+// D = 64.
 const (
 	ExpectedMax = 1e-6
 	ExpectedRMS = 6e-8

@@ -54,7 +54,7 @@ func Bits(p *problem.Problem) (Result, error) {
 		r.Failures = append(r.Failures, fmt.Sprintf("%s: %s gives sha256 %s, contract %d gives %s", p.Name, Reference, r.SHA256, kernel.Contract, p.SHA256))
 	}
 	truth := exact(p)
-	r.Error, r.PyTorch = errorOf(want.Data, truth), errorOf(p.PyTorch.Data, truth)
+	r.Error, r.PyTorch = ErrorOf(want.Data, truth), ErrorOf(p.PyTorch.Data, truth)
 	return r, nil
 }
 

@@ -82,14 +82,14 @@ func TestFillNaN(t *testing.T) {
 
 func TestErrorOf(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	e := errorOf([]float32{1, 2.5, float32(nan), float32(inf)}, []float64{1, 2, nan, inf})
+	e := ErrorOf([]float32{1, 2.5, float32(nan), float32(inf)}, []float64{1, 2, nan, inf})
 	if e.Max != 0.5 || e.RMS() != 0.25 {
 		t.Errorf("max %g, rms %g, want 0.5, 0.25", e.Max, e.RMS())
 	}
-	if e := errorOf([]float32{float32(nan)}, []float64{1}); !math.IsInf(e.Max, 1) {
+	if e := ErrorOf([]float32{float32(nan)}, []float64{1}); !math.IsInf(e.Max, 1) {
 		t.Errorf("a wrong NaN has error %g", e.Max)
 	}
-	if e := errorOf(nil, nil); e.RMS() != 0 {
+	if e := ErrorOf(nil, nil); e.RMS() != 0 {
 		t.Errorf("no elements have error %g", e.RMS())
 	}
 }

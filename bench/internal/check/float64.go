@@ -66,7 +66,8 @@ func (e *Error) RMS() float64 {
 	return math.Sqrt(e.squares / float64(e.n))
 }
 
-func errorOf(got []float32, want []float64) Error {
+// ErrorOf compares results with float64.
+func ErrorOf(got []float32, want []float64) Error {
 	var e Error
 	for i, x := range got {
 		e.add(x, want[i])

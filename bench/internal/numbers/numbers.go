@@ -3,6 +3,7 @@
 package numbers
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/attn-go/attn/internal/hugepages"
@@ -14,6 +15,23 @@ func Normals(n int) []float32 {
 	s := make([]float32, n)
 	for i := range s {
 		s[i] = float32(r.NormFloat64())
+	}
+	return s
+}
+
+// Portable returns n numbers of mean 0 and variance 1, nearly normal, that are easily made in
+// any language: number i is the sum of the four 16-bit parts of word i of SplitMix64 from the
+// seed (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014),
+// less its mean, times √3/2^16 in float64.
+func Portable(seed uint64, n int) []float32 {
+	s := make([]float32, n)
+	for i := range s {
+		seed += 0x9e3779b97f4a7c15
+		z := (seed ^ seed>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		z ^= z >> 31
+		sum := z&0xffff + z>>16&0xffff + z>>32&0xffff + z>>48
+		s[i] = float32(float64(int64(sum)-2*0xffff) * (math.Sqrt(3) / 0x1p16))
 	}
 	return s
 }

@@ -23,6 +23,7 @@ var All = []Suite{
 	{"linear", "measure linear layers", Linear},
 	{"layer", "measure the multi-head module and additive attention", Layer},
 	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode},
+	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy},
 	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache},
 }
 
