@@ -111,10 +111,18 @@ func decodeCases() (list []contracttest.Case) {
 	return list
 }
 
-// TestDecode compares few rows with the contract, on all tiers, alone and on threads.
+// TestDecode compares few rows with the contract, on all tiers, alone and on threads. Short
+// tests have every seventh case, quick ones every eleventh: all lengths and sizes.
 func TestDecode(t *testing.T) {
+	step := 1
+	switch {
+	case testutil.Quick():
+		step = 11
+	case testutil.Thin():
+		step = 7
+	}
 	for i, c := range decodeCases() {
-		if testutil.Thin() && i%7 != 0 {
+		if i%step != 0 {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) { isContract(t, c) })

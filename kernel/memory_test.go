@@ -72,13 +72,14 @@ func (m mover) Bools(s []bool) []bool { return copied(m.Arena, "a mask's bools",
 
 // TestGuardAttention makes whole calls with every tensor, and its scales, right after a
 // page without access, and right before one: the slices end with the last element
-// that a row needs.
+// that a row needs. Quick tests make a quarter of the calls, each at one of the two places.
+// Where only Go runs, whose indices are checked, they make a quarter of these.
 func TestGuardAttention(t *testing.T) {
 	const slices, size = 6, 1 << 20
-	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
+	for i, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 		a := testutil.NewGuardedArena(t, place, slices, size)
 		for _, c := range append(cases(), decodeCases()...) {
-			if c.Seed%2 != 0 || testutil.Quick() && c.Seed/4%2 != 0 {
+			if c.Seed%2 != 0 || testutil.Quick() && c.Seed/4%4 != uint64(2*i) || contracttest.QuickGo() && c.Seed/16%4 != 0 {
 				continue
 			}
 			if c.Seed%4 == 0 {
@@ -107,12 +108,16 @@ func TestGuardAttention(t *testing.T) {
 }
 
 // TestGuardOptions makes calls with options with every slice that they hold, and every
-// tensor, right after a page without access, and right before one.
+// tensor, right after a page without access, and right before one. Quick tests make a third
+// of the calls if only Go runs, whose indices are checked; TestOptions makes all.
 func TestGuardOptions(t *testing.T) {
 	const slices, size = 30, 2 << 20 // more and larger than those of any case
 	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 		a := testutil.NewGuardedArena(t, place, slices, size)
 		eachOptionCase(func(n int, c *optionCase) {
+			if contracttest.QuickGo() && n%18 != 0 {
+				return
+			}
 			q, k, v := c.Inputs()
 			o := c.options()
 			c.poison(q, k, v, &o)

@@ -115,7 +115,8 @@ func TestLogits(t *testing.T) {
 }
 
 // TestSameBits: the bits do not depend on the tier, the threads, the calls that a text is
-// cut into, or the batch.
+// cut into, or the batch. As the generic tier is slow, it makes some calls with one thread,
+// the others with two, and reads 60 bytes one by one.
 func TestSameBits(t *testing.T) {
 	m := model(t)
 	tokens, _ := reference(t)
@@ -124,19 +125,28 @@ func TestSameBits(t *testing.T) {
 	eachTier(t, func(t *testing.T, tier string) {
 		for _, threads := range []int{1, 2} {
 			s := Settings{tier, threads}
-			sameBits(t, fmt.Sprint("threads ", threads), forward(t, batch(t, m, 1, s), tokens), want)
+			slow := tier == "generic"
+			if !slow || threads == 2 { // want is what generic gives with one
+				sameBits(t, fmt.Sprint("threads ", threads), forward(t, batch(t, m, 1, s), tokens), want)
+			}
 			for _, chunk := range []int{1, 7, 64} {
-				if chunk == 1 && tier == "generic" && threads == 2 {
-					continue // slow, and the other cases cover its code
+				if slow && (chunk == 64) != (threads == 2) {
+					continue
+				}
+				tokens := tokens
+				if slow && chunk == 1 {
+					tokens = tokens[:min(60, len(tokens))]
 				}
 				b := batch(t, m, 1, s)
 				var got []float32
 				for c := range slices.Chunk(tokens, chunk) {
 					got = append(got, forward(t, b, c)...)
 				}
-				sameBits(t, fmt.Sprint("chunks of ", chunk), got, want)
+				sameBits(t, fmt.Sprint("chunks of ", chunk), got, want[:len(tokens)*m.Vocab])
 			}
-			checkBatch(t, m, s, tokens, want)
+			if !slow || threads == 2 {
+				checkBatch(t, m, s, tokens, want)
+			}
 		}
 	})
 }

@@ -28,6 +28,17 @@ func ForceThreads(t testing.TB) {
 	}
 }
 
+// QuickGo reports whether tests are to be quick and this CPU runs the generic tier alone.
+// Then all that runs is Go code, which also runs on CPUs that have other tiers.
+func QuickGo() bool {
+	for _, tier := range kernel.Tiers() {
+		if tier.Runs && tier.Name != "generic" {
+			return false
+		}
+	}
+	return testutil.Quick()
+}
+
 // Repeats returns how often a test repeats what goes wrong rarely, if ever: n times, and
 // a few times if tests are to be quick.
 func Repeats(n int) int {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/internal/testutil"
 )
 
 // A call is a Group under test. It checks that
@@ -173,8 +175,8 @@ func TestBadParallelFor(t *testing.T) {
 func TestMoreGoroutinesThanThreads(t *testing.T) {
 	const threads, goroutines = 2, 7
 	c := newCall()
-	all := &barrier{n: goroutines}
-	c.during = func(int) { all.wait() } // so each goroutine does one task
+	all := testutil.NewBarrier(goroutines)
+	c.during = func(int) { all.Wait() } // so each goroutine does one task
 	for range repeats(50) {
 		c.run(t, "more goroutines", goroutines, threads, goroutines-threads, func(n int, task func(i int)) {
 			concurrentFor(goroutines, task)
@@ -279,12 +281,12 @@ func TestScratchIsFittedFirst(t *testing.T) {
 func TestRunUsesAllThreads(t *testing.T) {
 	c := newCall()
 	for threads := 2; threads <= 6; threads++ {
-		all := &barrier{n: threads}
+		all := testutil.NewBarrier(threads)
 		var pending atomic.Int64
 		c.during = func(int) {
-			all.wait() // for all threads: one task each
+			all.Wait() // for all threads: one task each
 			pending.Store(c.group.job.pending.Load())
-			all.wait()
+			all.Wait()
 		}
 		c.run(t, "all threads", threads, threads, 0, nil)
 		if n := int(pending.Load()); n != threads-1 {

@@ -1,16 +1,17 @@
 package parallel
 
 import (
-	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/internal/testutil"
 )
 
 // repeats is how often a test repeats what fails rarely: n times, and a few times where
-// the tests may run on an emulator. That is with -short and without the race detector.
+// the tests may run on an emulator.
 func repeats(n int) int {
-	if testing.Short() && !raceEnabled {
+	if testutil.Quick() {
 		return max(n/6, 2)
 	}
 	return n
@@ -30,28 +31,6 @@ func waitFor(t *testing.T, what string, is func() bool) {
 			t.Fatalf("waited for 30 s: %s", what)
 		}
 	}
-}
-
-// A barrier lets n goroutines wait until all of them are there. It may be used again.
-type barrier struct {
-	mu           sync.Mutex
-	n            int
-	there, round int
-}
-
-func (b *barrier) wait() {
-	b.mu.Lock()
-	round := b.round
-	if b.there++; b.there == b.n {
-		b.there = 0
-		b.round++
-	}
-	for round == b.round {
-		b.mu.Unlock()
-		runtime.Gosched()
-		b.mu.Lock()
-	}
-	b.mu.Unlock()
 }
 
 // The parallel-fors below are good ones.

@@ -76,7 +76,8 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 // binaries returns the folder of the platform's test binaries.
 func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	return b.get(p.target(), func(dir string) error {
-		args := []string{"test", "-c", "-o", dir + "/"}
+		// Without what debuggers need, the build takes a fifth less time.
+		args := []string{"test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", dir + "/"}
 		for _, pkg := range p.tests(b.packages) {
 			args = append(args, "./"+pkg.path)
 		}
