@@ -38,6 +38,13 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 		}
 	}
 	s := getScratch(sizes[:]...)
+	if s == nil {
+		i := 0 // the larger one
+		if sizes[1] > sizes[0] {
+			i = 1
+		}
+		return projectionMemoryError(args[i], &tensors[i])
+	}
 	defer s.release()
 	for i, l := range layers {
 		if l == nil {

@@ -28,6 +28,9 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 		return err
 	}
 	s := getScratch(n)
+	if s == nil {
+		return projectionMemoryError("q", &q)
+	}
 	defer s.release()
 	projected, err := s.project(&q, g.Query, &opts)
 	if err != nil {

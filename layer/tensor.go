@@ -12,8 +12,15 @@ func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
 // row returns the elements of row (b, h, l) of a float32 tensor.
 func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
 
+// isEmpty tells whether a tensor of this shape has no row. Its other dimensions may then be
+// any numbers, as no memory limits them.
+func isEmpty(shape [4]int) bool { return min(shape[0], shape[1], shape[2]) == 0 }
+
 // eachRow calls f for every row of a tensor of this shape.
 func eachRow(shape [4]int, f func(b, h, l int)) {
+	if isEmpty(shape) {
+		return
+	}
 	for b := range shape[0] {
 		for h := range shape[1] {
 			for l := range shape[2] {
