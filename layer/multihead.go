@@ -157,6 +157,11 @@ func (c *multiHeadCall) check() error {
 	if err := c.checkShapes(); err != nil {
 		return err
 	}
+	if c.O != nil { // it comes last, when the attention has written LSE and Weights
+		if err := checkFloats("out", &c.out); err != nil {
+			return err
+		}
+	}
 	return checkOutput(&c.out, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
