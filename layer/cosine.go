@@ -17,6 +17,9 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err := checkFloats("q", &q); err != nil {
 		return err
 	}
+	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+		return err
+	}
 	shape := q.Shape()
 	n := product(shape[:]...)
 	if opts.Scale == 0 {

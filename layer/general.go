@@ -27,6 +27,9 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+		return err
+	}
 	s := getScratch(n)
 	if s == nil {
 		return projectionMemoryError("q", &q)

@@ -119,7 +119,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 		similarity = ScaledDot{}
 	}
 	if err := similarity.Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
-		for i, arg := range [...]string{"q", "k", "v"} {
+		for i, arg := range qkv {
 			err = renameArgument(err, arg, "the heads of "+inputNames[i])
 		}
 		return err
@@ -162,7 +162,10 @@ func (c *multiHeadCall) check() error {
 			return err
 		}
 	}
-	return checkOutput(&c.out, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	if f := viewOf(&c.out).CheckOutput("out"); f != nil {
+		return argumentError(f)
+	}
+	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
 // checkHeads reports numbers of heads that do not fit each other.

@@ -86,6 +86,10 @@ func Softmax(dst, src []float32, n int, lengths []int) error {
 	if err := checkSoftmax(dst, src, n, lengths); err != nil {
 		return err
 	}
+	// The tier must run: after the first row dst would not be untouched any more.
+	if err := numeric.Exp2Slice(nil, nil); err != nil {
+		return err
+	}
 	if len(src) == 0 {
 		return nil
 	}
@@ -246,5 +250,8 @@ func checkWeightedSum(out, weights, v *kernel.Tensor) error {
 	if err := checkFloats("out", out); err != nil {
 		return err
 	}
-	return checkOutput(out, names[:], weights, v)
+	if f := viewOf(out).CheckOutput("out"); f != nil {
+		return argumentError(f)
+	}
+	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
 }

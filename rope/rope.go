@@ -61,7 +61,8 @@ func New(c Config) (*Rope, error) {
 func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
 // CosSin writes the cosines and sines of a position's angles, one per pair. Both slices
-// must have Dims()/2 elements; otherwise the error is a [*kernel.ArgumentError].
+// must have Dims()/2 elements and share none; otherwise the error is a
+// [*kernel.ArgumentError].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
 	for _, s := range []struct {
 		name string
@@ -70,6 +71,9 @@ func (r *Rope) CosSin(position int, cos, sin []float32) error {
 		if s.len != len(r.frequencies) {
 			return &kernel.ArgumentError{Arg: s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
 		}
+	}
+	if view.MemoryOf(sin).Overlaps(view.MemoryOf(cos)) {
+		return &kernel.ArgumentError{Arg: "sin", Got: "memory that overlaps cos", Want: "memory of its own"}
 	}
 	r.cosSin(position, cos, sin)
 	return nil
