@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -26,14 +27,19 @@ type Partials struct {
 	Max, Sum, Out []float32
 }
 
-// NewPartials allocates Partials of rows that have seen no key. A negative dimension
-// is reported by the calls that use them.
+// NewPartials allocates Partials of rows that have seen no key. If a dimension is
+// negative, or if they do not fit memory or the memory limit of the program, it
+// allocates nothing, and the calls that use them report it.
 func NewPartials(blocks, batch, heads, queries, headSize int) *Partials {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
-	rows := max(p.rows(), 0)
+	rows := p.rows()
+	numbers := ints.MulSat(rows, headSize)
+	if !hugepages.Fits(ints.AddSat(ints.MulSat(rows, 2), numbers), 4) {
+		return p
+	}
 	p.Max = make([]float32, rows)
 	p.Sum = make([]float32, rows)
-	p.Out = make([]float32, max(ints.MulSat(rows, headSize), 0))
+	p.Out = make([]float32, numbers)
 	p.Reset()
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/kernel"
 )
@@ -115,7 +116,7 @@ func (b *Batch) Extend(counts ...int) error {
 	need := 0
 	for i, s := range b.sequences {
 		s.dropUnseen()
-		need += s.needs(position.Of(counts, i))
+		need = ints.AddSat(need, s.needs(position.Of(counts, i)))
 	}
 	taken := b.taken[:0]
 	if need > 0 {

@@ -19,6 +19,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -49,7 +50,8 @@ type Cache struct {
 
 // New makes a cache with memory of its own. On Linux it lies in huge pages, if the system
 // has them, which makes decoding faster. A field that is out of range is a
-// [*kernel.ArgumentError].
+// [*kernel.ArgumentError], and so is a cache that does not fit memory or the memory limit of
+// the program (GOMEMLIMIT).
 func New(c Config) (*Cache, error) {
 	c.setDefaults()
 	if f := c.check(); f != nil {
@@ -116,6 +118,9 @@ func (c *Cache) check() *check.Failure {
 			return &check.Failure{Arg: "values", Got: fmt.Sprintf("%d heads in layer %d", got, layer), Want: fmt.Sprintf("%d as keys has it", want)}
 		}
 	}
+	if !hugepages.Fits(pages, pageBytes) {
+		return &check.Failure{Arg: "keys", Got: fmt.Sprintf("%d pages", pages), Want: "a number whose list fits memory and the memory limit of the program"}
+	}
 	return nil
 }
 
@@ -126,6 +131,9 @@ func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 	}
 	if f := t.Check(arg); f != nil {
 		return f
+	}
+	if t.Dim(1) < 1 { // without heads, pages would take no memory and could be of any number
+		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "at least 1 head"}
 	}
 	if t.Dim(0) != pages || t.Dim(2) != size || pages > math.MaxInt32 || size < 1 || size > position.Max {
 		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("the same number of pages, at most %d, and the same page size, 1 to %d, in all layers", math.MaxInt32, position.Max)}

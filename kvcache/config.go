@@ -3,11 +3,13 @@ package kvcache
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -67,7 +69,7 @@ func (c *Config) check() *check.Failure {
 		name           string
 		n, least, most int
 	}{
-		{"Layers", c.Layers, 1, math.MaxInt32}, {"Heads", c.Heads, 1, math.MaxInt32},
+		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
 		{"Type", int(c.Type), 0, int(kernel.Int8)}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
@@ -79,12 +81,31 @@ func (c *Config) check() *check.Failure {
 	if g := c.Group; g < 0 || g > 0 && (c.Type != kernel.Int8 || c.HeadSize%g != 0 || c.ValueSize%g != 0) {
 		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(g), Want: "for Int8 a number that divides the head sizes, or 0"}
 	}
-	row := ints.MulSat(c.Heads, max(c.HeadSize, c.ValueSize))
-	if n := ints.MulSat(ints.MulSat(c.Layers, c.Pages), ints.MulSat(c.PageSize, row)); n > math.MaxInt/16 {
-		return &check.Failure{Arg: "Config", Got: fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize), Want: "a size that fits memory"}
+	if !hugepages.Fits(c.bytes(), 1) {
+		return &check.Failure{Arg: "Config", Got: fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize), Want: "a size that fits memory and the memory limit of the program"}
 	}
 	return nil
 }
+
+// bytes returns the memory that the cache takes, at most math.MaxInt.
+func (c *Config) bytes() int {
+	row := ints.MulSat(ints.AddSat(c.HeadSize, c.ValueSize), view.DType(c.Type).Size())
+	if c.Type == kernel.Int8 {
+		scales := 2 // of a key and a value
+		if c.Group > 0 {
+			scales = c.HeadSize/c.Group + c.ValueSize/c.Group
+		}
+		row = ints.AddSat(row, ints.MulSat(scales, 4))
+	}
+	page := ints.MulSat(ints.MulSat(c.PageSize, c.Heads), row)
+	layer := ints.AddSat(ints.MulSat(c.Pages, page), layerBytes)
+	return ints.AddSat(ints.MulSat(c.Layers, layer), ints.MulSat(c.Pages, pageBytes))
+}
+
+const (
+	layerBytes = 4 * int(unsafe.Sizeof(view.Tensor{})) // keys and values, twice in New
+	pageBytes  = 8                                     // in a pagePool
+)
 
 // allocate returns memory for the keys or the values of a layer.
 func (c *Config) allocate(size int) kernel.Tensor {

@@ -148,6 +148,19 @@ func (s *Sequence) pagesFor(n int) int {
 	return n / size
 }
 
+// firstFresh returns which of the tokens of the last step is the first that is kept: some
+// may have been dropped before they were stored.
+func (s *Sequence) firstFresh() int { return max(0, s.start-(s.length-s.fresh)) }
+
+// place returns where token l of the last step, which is kept, lies: in which page and row,
+// and how many tokens of the step lie there from this one on.
+func (s *Sequence) place(l int) (page, row, n int) {
+	size := s.cache.pageSize
+	at := s.length - s.fresh - s.start + l
+	row = at % size
+	return int(s.pages[at/size]), row, min(size-row, s.fresh-l)
+}
+
 // dropUnseen drops what no later query sees.
 func (s *Sequence) dropUnseen() {
 	if w := s.cache.window; w > 0 {

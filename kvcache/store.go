@@ -14,7 +14,8 @@ import (
 // Store stores a layer's keys and values of the tokens that the last Extend made room
 // for: k [B, Hkv, n, D] and v [B, Hkv, n, Dv] in float32, where n is the largest of the
 // counts. Of each sequence as many rows are stored as it grew by. k and v may be ragged.
-// For a layer whose values are a part of its keys, pass the zero Tensor as v.
+// For a layer whose values are a part of its keys, pass the zero Tensor as v. No element of
+// k or v lies between the first and the last element that is stored in a page.
 //
 // The numbers are rounded to the cache's type as by [numeric.ToF16] and [numeric.ToBF16],
 // or quantized as by [numeric.QuantizeInt8]. NaN and infinity cannot be quantized: after
@@ -69,9 +70,36 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 	case v.IsSet() && values.IsPartOf(keys):
 		return &check.Failure{Arg: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
 	case !v.IsSet() && values.Memory().Overlaps(keys.Memory()):
-		return nil
+	default:
+		if f := b.checkRows("v", v, values); f != nil {
+			return f
+		}
 	}
-	return b.checkRows("v", v, values)
+	if f := b.checkOverlap("k", k, keys, values); f != nil {
+		return f
+	}
+	return b.checkOverlap("v", v, keys, values)
+}
+
+// checkOverlap reports rows that share memory with tokens that Store writes: it would read
+// what it has written.
+func (b *Batch) checkOverlap(arg string, t, keys, values *view.Tensor) *check.Failure {
+	in := t.Memory()
+	for _, memory := range [...]*view.Tensor{keys, values, keys.Scales(), values.Scales()} {
+		if memory == nil || !in.Overlaps(memory.Memory()) {
+			continue // as always if the memory is the cache's own
+		}
+		for _, s := range b.sequences {
+			for l := s.firstFresh(); l < s.fresh; {
+				page, row, n := s.place(l)
+				if in.Overlaps(memory.MemoryOfRows(page, row, n)) {
+					return &check.Failure{Arg: arg, Got: "memory that overlaps the tokens to be stored in the cache", Want: "memory of its own"}
+				}
+				l += n
+			}
+		}
+	}
+	return nil
 }
 
 // checkRows reports rows that cannot be stored to memory.
@@ -114,12 +142,8 @@ func (b *Batch) Append(k, v kernel.Tensor) error {
 
 // storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s.
 func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, src *view.Tensor, b int) error {
-	size := s.cache.pageSize
-	// The first of the new tokens may have been dropped before it was stored.
-	first := s.length - s.start - s.fresh
-	for l := max(0, -first); l < s.fresh; {
-		page, row := int(s.pages[(first+l)/size]), (first+l)%size
-		n := min(size-row, s.fresh-l)
+	for l := s.firstFresh(); l < s.fresh; {
+		page, row, n := s.place(l)
 		if dst.DType() == view.Int8 {
 			if err := quantizeRows(dst, page, row, src, b, l, n); err != nil {
 				return err

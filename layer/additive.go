@@ -24,7 +24,7 @@ type Additive struct {
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
 func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
-	args, names := [...]string{"q", "k"}, [...]string{"Additive.Query", "Additive.Key"}
+	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
 	var sizes [2]int
@@ -33,11 +33,21 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			continue
 		}
 		var err error
-		if sizes[i], err = checkProjection(args[i], &tensors[i], names[i], l); err != nil {
+		if sizes[i], err = checkProjection(qkv[i], &tensors[i], names[i], l); err != nil {
 			return err
 		}
 	}
+	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+		return err
+	}
 	s := getScratch(sizes[:]...)
+	if s == nil {
+		i := 0 // the larger one
+		if sizes[1] > sizes[0] {
+			i = 1
+		}
+		return projectionMemoryError(qkv[i], &tensors[i])
+	}
 	defer s.release()
 	for i, l := range layers {
 		if l == nil {

@@ -17,15 +17,18 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err := checkFloats("q", &q); err != nil {
 		return err
 	}
+	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+		return err
+	}
 	shape := q.Shape()
 	n := product(shape[:]...)
-	if n > maxFloats {
-		return tensorError("q", &q, "fewer queries: memory for a copy of them")
-	}
 	if opts.Scale == 0 {
 		opts.Scale = 1
 	}
 	s := getScratch(n)
+	if s == nil {
+		return tensorError("q", &q, "fewer queries: memory for a copy of them")
+	}
 	defer s.release()
 	normalised := kernel.BHLD(s.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
 	normalise(&normalised, &q)

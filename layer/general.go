@@ -27,7 +27,13 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+		return err
+	}
 	s := getScratch(n)
+	if s == nil {
+		return projectionMemoryError("q", &q)
+	}
 	defer s.release()
 	projected, err := s.project(&q, g.Query, &opts)
 	if err != nil {

@@ -66,6 +66,9 @@ func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts kernel.Opt
 		return err
 	}
 	s := getScratch(c.sizes[:]...)
+	if s == nil {
+		return c.memoryError()
+	}
 	defer s.release()
 	return c.run(s)
 }
@@ -116,7 +119,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 		similarity = ScaledDot{}
 	}
 	if err := similarity.Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
-		for i, arg := range [...]string{"q", "k", "v"} {
+		for i, arg := range qkv {
 			err = renameArgument(err, arg, "the heads of "+inputNames[i])
 		}
 		return err
@@ -154,7 +157,15 @@ func (c *multiHeadCall) check() error {
 	if err := c.checkShapes(); err != nil {
 		return err
 	}
-	return checkOutput(&c.out, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	if c.O != nil { // it comes last, when the attention has written LSE and Weights
+		if err := checkFloats("out", &c.out); err != nil {
+			return err
+		}
+	}
+	if f := viewOf(&c.out).CheckOutput("out"); f != nil {
+		return argumentError(f)
+	}
+	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
 }
 
 // checkHeads reports numbers of heads that do not fit each other.
@@ -177,14 +188,30 @@ func (c *multiHeadCall) checkHeadSizes() error {
 	if q%c.Heads != 0 {
 		return c.widthError(0, fmt.Sprintf("a multiple of %d, the number of heads", c.Heads))
 	}
-	if d := q / c.Heads; k != c.kvHeads*d {
-		return c.widthError(1, fmt.Sprintf("%d, for %d key heads of %d, the head size of queries", c.kvHeads*d, c.kvHeads, d))
+	d := q / c.Heads
+	if want := product(c.kvHeads, d); k != want {
+		return c.widthError(1, fmt.Sprintf("%d, for %d key heads of %d, the head size of queries", want, c.kvHeads, d))
 	}
 	if v%c.kvHeads != 0 {
 		return c.widthError(2, fmt.Sprintf("a multiple of %d, the number of value heads", c.kvHeads))
 	}
 	c.dv = v / c.kvHeads
 	return nil
+}
+
+// memoryError reports projections that do not fit memory. It names the input with the
+// largest one.
+func (c *multiHeadCall) memoryError() error {
+	largest := 0
+	for i, n := range c.sizes {
+		if n > c.sizes[largest] {
+			largest = i
+		}
+	}
+	if largest == len(c.inputs) {
+		return tensorError("query", &c.inputs[0], "fewer tokens: memory for the outputs of the heads")
+	}
+	return projectionMemoryError(inputNames[largest], &c.inputs[largest])
 }
 
 // width returns the width of the tokens of input i after the projection.
@@ -214,15 +241,13 @@ func (c *multiHeadCall) checkShapes() error {
 	if value[0] != key[0] || value[2] != key[2] {
 		return tensorError("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d as key has them", key[0], key[2]))
 	}
-	width := c.Heads * c.dv
+	width := product(c.Heads, c.dv)
 	if c.O != nil {
 		outputs, inputs := c.O.Shape()
 		if inputs != width {
 			return &kernel.ArgumentError{Arg: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, for %d heads of %d, the head size of values", width, c.Heads, c.dv)}
 		}
-		if c.sizes[3] = product(query[0], query[2], width); c.sizes[3] > maxFloats {
-			return tensorError("query", &c.inputs[0], "fewer tokens: memory for the outputs of the heads")
-		}
+		c.sizes[3] = product(query[0], query[2], width)
 		width = outputs
 	}
 	if want := [4]int{query[0], 1, query[2], width}; c.out.Shape() != want {

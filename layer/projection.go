@@ -22,11 +22,12 @@ func checkProjection(arg string, x *kernel.Tensor, name string, l *linear.Linear
 		return 0, tensorError(arg, x, fmt.Sprintf("D = %d, the number of inputs of %s", inputs, name))
 	}
 	shape[3] = outputs
-	n := product(shape[:]...)
-	if n > maxFloats {
-		return 0, tensorError(arg, x, "fewer rows: memory for their projections")
-	}
-	return n, nil
+	return product(shape[:]...), nil
+}
+
+// projectionMemoryError reports a tensor whose projection does not fit memory.
+func projectionMemoryError(arg string, x *kernel.Tensor) error {
+	return tensorError(arg, x, "fewer rows: memory for their projections")
 }
 
 // project returns l(x) for the rows of x, which checkProjection has accepted. Heads and

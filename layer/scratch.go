@@ -1,8 +1,8 @@
 package layer
 
 import (
-	"math"
-
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 )
 
@@ -24,15 +24,19 @@ func newScratch() *scratch {
 }
 
 // getScratch returns a scratch from which the call may take as many slices of float32,
-// of these sizes. It must be released.
+// of these sizes. It must be released. It returns nil if they do not fit memory.
 func getScratch(sizes ...int) *scratch {
-	s := scratches.Get()
-	s.used = 0
 	n := 0
 	for _, size := range sizes {
-		n += wholeLines(size)
+		n = ints.AddSat(n, wholeLines(size))
 	}
+	s := scratches.Get()
+	s.used = 0
 	if len(s.floats) < n {
+		if !hugepages.Fits(n, 4) {
+			scratches.Put(s)
+			return nil
+		}
 		s.floats = make([]float32, n)
 	}
 	return s
@@ -63,18 +67,14 @@ func (s *scratch) takeDoubles(n int) []float64 {
 // wholeLines rounds a number of float32 up to whole cache lines.
 func wholeLines(n int) int {
 	const line = 64 / 4
-	return (n + line - 1) &^ (line - 1)
+	return ints.AddSat(n, line-1) &^ (line - 1)
 }
 
-// maxFloats bounds a slice of a scratch, so that the bytes of several slices are an int.
-const maxFloats = math.MaxInt / 64
-
-// product returns the product of sizes that are not negative, or maxFloats+1 if it is
-// more than maxFloats.
+// product returns the product of sizes that are not negative, at most math.MaxInt.
 func product(sizes ...int) int {
-	p := 1.0
+	p := 1
 	for _, n := range sizes {
-		p *= float64(n)
+		p = ints.MulSat(p, n)
 	}
-	return int(min(p, maxFloats+1))
+	return p
 }

@@ -18,6 +18,9 @@ type Similarity interface {
 	Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error
 }
 
+// qkv are the names of the inputs of the method Attend.
+var qkv = [...]string{"q", "k", "v"}
+
 // Dot is the dot product q·k (Luong, Pham, Manning: "Effective Approaches to
 // Attention-based Neural Machine Translation").
 type Dot struct{}

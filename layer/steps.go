@@ -37,18 +37,32 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 	if want := [4]int{shape[0], shape[1], shape[2], k.Shape()[2]}; dst.Shape() != want {
 		return tensorError("dst", &dst, fmt.Sprintf("shape %v, a score for every query and key", want))
 	}
+	if err := checkDst(&dst); err != nil { // before memory for as many rows is taken
+		return err
+	}
 	// Attend needs values and an output. The keys are valid values for any similarity.
 	shape[3] = k.Shape()[3]
 	n := product(shape[:]...)
-	if n > maxFloats {
+	m := getScratch(n)
+	if m == nil {
 		return tensorError("q", &q, "fewer queries: memory for B·H·Lq rows of the size of a key")
 	}
-	m := getScratch(n)
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
 	opts.Scores, opts.ScoreStage = dst, kernel.ScoresMasked
 	opts.Weights, opts.LSE, opts.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Dropout{}
 	return renameArgument(s.Attend(out, q, k, k, opts), "Options.Scores", "dst")
+}
+
+// checkDst reports a tensor that cannot hold scores. Without keys nothing is written.
+func checkDst(dst *kernel.Tensor) error {
+	if dst.Shape()[3] == 0 {
+		return nil
+	}
+	if err := checkFloats("dst", dst); err != nil {
+		return err
+	}
+	return argumentError(viewOf(dst).CheckDistinct("dst"))
 }
 
 // Softmax is step 3 of attention: it turns each row of scores into weights,
@@ -70,6 +84,10 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 // and quotients are computed in float64 and rounded at the end.
 func Softmax(dst, src []float32, n int, lengths []int) error {
 	if err := checkSoftmax(dst, src, n, lengths); err != nil {
+		return err
+	}
+	// The tier must run: after the first row dst would not be untouched any more.
+	if err := numeric.Exp2Slice(nil, nil); err != nil {
 		return err
 	}
 	if len(src) == 0 {
@@ -175,6 +193,9 @@ func WeightedSum(out, weights, v kernel.Tensor) error {
 		return err
 	}
 	dims := out.Shape()
+	if isEmpty(dims) {
+		return nil
+	}
 	group := dims[1] / max(1, v.Shape()[1])
 	m := getScratch()
 	defer m.release()
@@ -229,5 +250,8 @@ func checkWeightedSum(out, weights, v *kernel.Tensor) error {
 	if err := checkFloats("out", out); err != nil {
 		return err
 	}
-	return checkOutput(out, names[:], weights, v)
+	if f := viewOf(out).CheckOutput("out"); f != nil {
+		return argumentError(f)
+	}
+	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
 }

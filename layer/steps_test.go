@@ -199,7 +199,7 @@ func TestScoresErrors(t *testing.T) {
 	huge := func(d int) kernel.Tensor {
 		return kernel.Strided(make([]float32, 8), [4]int{1 << 20, 1 << 20, 1 << 20, d}, [3]int{})
 	}
-	refused(t, Scores(huge(5), huge(4), k, Dot{}, kernel.Options{}), "q", nil)
+	refused(t, Scores(huge(5), huge(4), k, Dot{}, kernel.Options{}), "dst", nil)
 }
 
 func TestWeightedSum(t *testing.T) {

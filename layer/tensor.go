@@ -12,8 +12,15 @@ func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
 // row returns the elements of row (b, h, l) of a float32 tensor.
 func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
 
+// isEmpty tells whether a tensor of this shape has no row. Its other dimensions may then be
+// any numbers, as no memory limits them.
+func isEmpty(shape [4]int) bool { return min(shape[0], shape[1], shape[2]) == 0 }
+
 // eachRow calls f for every row of a tensor of this shape.
 func eachRow(shape [4]int, f func(b, h, l int)) {
+	if isEmpty(shape) {
+		return
+	}
 	for b := range shape[0] {
 		for h := range shape[1] {
 			for l := range shape[2] {
@@ -46,16 +53,34 @@ func checkFloats(arg string, t *kernel.Tensor) error {
 	return nil
 }
 
-// checkOutput reports a tensor out that is not a valid output, or that shares memory with
-// one of the inputs, which have these names.
-func checkOutput(out *kernel.Tensor, names []string, inputs ...*kernel.Tensor) error {
-	v := viewOf(out)
-	if f := v.CheckOutput("out"); f != nil {
-		return argumentError(f)
-	}
-	for i, in := range inputs {
-		if v.Memory().OverlapsTensor(viewOf(in)) {
-			return &kernel.ArgumentError{Arg: "out", Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
+// checkMemory reports an output of a call, out or one of the options, that shares memory
+// with one of the inputs, which have these names, with an option or with another output. A
+// call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
+// cannot see that: so whoever makes such a call checks before.
+func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) error {
+	args := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
+	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
+	for x, written := range outputs {
+		shared := func(with string) error {
+			return &kernel.ArgumentError{Arg: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+		}
+		for i, in := range inputs {
+			if written.OverlapsTensor(viewOf(in)) {
+				return shared(names[i])
+			}
+		}
+		switch {
+		case written.OverlapsTensor(viewOf(&opts.Bias)):
+			return shared("Options.Bias")
+		case written.Overlaps(view.MemoryOf(opts.ALiBi)):
+			return shared("Options.ALiBi")
+		case written.Overlaps(view.MemoryOf(opts.Sinks)):
+			return shared("Options.Sinks")
+		}
+		for _, other := range outputs[:x] {
+			if written.Overlaps(other) {
+				return shared("another output")
+			}
 		}
 	}
 	return nil

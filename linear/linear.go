@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -36,7 +37,9 @@ type Linear struct {
 // mostly waits for the weights, takes half as long. On Linux the packed weights of a
 // large layer lie in huge pages, if the system has them.
 //
-// Bad input is a [*kernel.ArgumentError].
+// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the
+// memory limit of the program (GOMEMLIMIT) once they are packed, and more than 2^28
+// elements if several of them share memory.
 func New(w Matrix, bias []float32) (*Linear, error) {
 	if f := checkNew(&w, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
@@ -62,12 +65,20 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	if bias != nil && len(bias) != w.rows {
 		return &check.Failure{Arg: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per row of w, or nil", w.rows)}
 	}
-	const most = math.MaxInt / 8 // elements, so that their bytes are an int
-	if ints.MulSat(ints.AddSat(w.rows, ukernel.PanelStep), w.cols) > most || w.rows > most {
-		return w.failure("w", "at most %d elements", most)
+	// A row or column that stands for many, or rows without inputs, take no memory. Only this
+	// limit finds a wrong number of them before the packed weights exhaust memory.
+	if n := ints.MulSat(w.rows, max(w.cols, 1)); n > max(mostShared, w.len()) {
+		return w.failure("w", "at most %d elements that take no memory of their own", mostShared)
+	}
+	lanes := ints.AddSat(w.rows, ukernel.PanelStep-1)
+	if !hugepages.Fits(ints.AddSat(ints.MulSat(ints.MulSat(lanes, w.cols), w.dtype.Size()), ints.MulSat(lanes, 4)), 1) {
+		return w.failure("w", "a size that fits memory and the memory limit of the program")
 	}
 	return nil
 }
+
+// mostShared is the most elements of weights of which several share memory.
+const mostShared = 1 << 28
 
 // Shape returns the numbers of outputs and of inputs.
 func (l *Linear) Shape() (n, k int) { return l.n, l.k }

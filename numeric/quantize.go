@@ -67,8 +67,13 @@ func checkQuantize(dst []int8, scales, src []float32, group int) error {
 	case len(scales) != len(src)/group:
 		return &kernel.ArgumentError{Arg: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}
-	if view.MemoryOf(scales).Overlaps(view.MemoryOf(src)) {
+	switch to := view.MemoryOf(scales); {
+	case to.Overlaps(view.MemoryOf(src)):
 		return &kernel.ArgumentError{Arg: "scales", Got: "memory that overlaps src", Want: "memory of their own"}
+	case to.Overlaps(view.MemoryOf(dst)): // the program has converted a slice by unsafe
+		return &kernel.ArgumentError{Arg: "scales", Got: "memory that overlaps dst", Want: "memory of their own"}
+	case view.MemoryOf(dst).Overlaps(view.MemoryOf(src)):
+		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
 	}
 	const infinity = 0x7f800000
 	for i, x := range src {

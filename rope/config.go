@@ -6,6 +6,7 @@ import (
 	"math/big"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
 )
 
 // Config describes a Rope.
@@ -73,6 +74,9 @@ func (c *Config) check() *check.Failure {
 		return wrong("Positions", fmt.Sprint(c.Positions), "from 0 to %d for %d dims", maxTable/c.Dims, c.Dims)
 	case c.Frequencies != nil && len(c.Frequencies) != c.Dims/2:
 		return wrong("Frequencies", fmt.Sprintf("%d numbers", len(c.Frequencies)), "%d, one per pair", c.Dims/2)
+	}
+	if !hugepages.Fits(c.Positions*c.Dims, 4) {
+		return wrong("Positions", fmt.Sprint(c.Positions), "a table of %d numbers each that fits memory and the memory limit of the program", c.Dims)
 	}
 	for i, f := range c.Frequencies {
 		if m := math.Abs(f); f != 0 && !(m >= 1.0/(1<<64) && m <= 1<<64) {

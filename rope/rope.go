@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -60,7 +61,8 @@ func New(c Config) (*Rope, error) {
 func (r *Rope) Dims() int { return 2 * len(r.frequencies) }
 
 // CosSin writes the cosines and sines of a position's angles, one per pair. Both slices
-// must have Dims()/2 elements; otherwise the error is a [*kernel.ArgumentError].
+// must have Dims()/2 elements and share none; otherwise the error is a
+// [*kernel.ArgumentError].
 func (r *Rope) CosSin(position int, cos, sin []float32) error {
 	for _, s := range []struct {
 		name string
@@ -69,6 +71,9 @@ func (r *Rope) CosSin(position int, cos, sin []float32) error {
 		if s.len != len(r.frequencies) {
 			return &kernel.ArgumentError{Arg: s.name, Got: fmt.Sprintf("%d elements", s.len), Want: fmt.Sprintf("%d, one per pair", len(r.frequencies))}
 		}
+	}
+	if view.MemoryOf(sin).Overlaps(view.MemoryOf(cos)) {
+		return &kernel.ArgumentError{Arg: "sin", Got: "memory that overlaps cos", Want: "memory of its own"}
 	}
 	r.cosSin(position, cos, sin)
 	return nil
@@ -97,6 +102,9 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 	v := (*view.Tensor)(&x)
 	if f := r.check(v, positions); f != nil {
 		return (*kernel.ArgumentError)(f)
+	}
+	if shape := v.Shape(); min(shape[0], shape[1], shape[2]) == 0 {
+		return nil // the other dimensions may be any numbers
 	}
 	s := scratches.Get()
 	defer scratches.Put(s)
@@ -168,6 +176,9 @@ func rotated(x0, x1, cos, sin float32) (y0, y1 float32) {
 
 // check reports the first argument of Apply that does not fit.
 func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
+	if len(r.frequencies) == 0 {
+		return &check.Failure{Arg: "the Rope", Got: "the zero Rope", Want: "one that New has made"}
+	}
 	if f := x.CheckPlain("x"); f != nil {
 		return f
 	}
@@ -181,8 +192,9 @@ func (r *Rope) check(x *view.Tensor, positions []int) *check.Failure {
 		return f
 	}
 	batch, length := x.Dim(0), x.Dim(2)
-	if n := len(positions); n != length && n != batch*length {
-		return &check.Failure{Arg: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, batch*length)}
+	all := ints.MulSat(batch, length)
+	if n := len(positions); n != length && n != all {
+		return &check.Failure{Arg: "positions", Got: fmt.Sprint(n), Want: fmt.Sprintf("%d, one per row, or %d, one per row of every batch row", length, all)}
 	}
 	return nil
 }

@@ -27,6 +27,18 @@ func (t *Tensor) Memory() Memory {
 	return memoryAt(t.other.data, n*t.dtype.Size())
 }
 
+// MemoryOfRows returns the range from the first element to the last of n ≥ 1 rows, from l
+// on, of all heads of batch row or page b. The tensor is valid and has heads.
+func (t *Tensor) MemoryOfRows(b, l, n int) Memory {
+	at := t.grid.At(b, 0, l)
+	count := (t.grid.Shape[1]-1)*t.grid.Stride[1] + (n-1)*t.grid.Stride[2] + t.grid.Shape[3]
+	if t.dtype == Float32 {
+		return MemoryOf(t.f32[at : at+count])
+	}
+	size := t.dtype.Size()
+	return memoryAt(unsafe.Add(t.other.data, at*size), count*size)
+}
+
 // Overlaps tells whether two ranges share an address.
 func (m Memory) Overlaps(n Memory) bool { return max(m.lo, n.lo) < min(m.hi, n.hi) }
 

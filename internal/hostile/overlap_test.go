@@ -1,0 +1,200 @@
+package hostile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/layer"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/rope"
+)
+
+// A place holds the arguments of a call far from each other, but for one output, whose
+// first element is the last one of another argument.
+type place struct {
+	memory    []float32
+	lengths   []int // of the arguments so far
+	outputs   []int // which of them are outputs
+	from, to  int   // argument from starts where argument to ends; -1 if none does
+	toLengths []int // of the arguments when none overlapped
+}
+
+// Arguments have at most slotSize/2 elements.
+const slotSize = 1024
+
+func (p *place) in(n int) []float32 {
+	x := len(p.lengths)
+	p.lengths = append(p.lengths, n)
+	at := x * slotSize
+	if x == p.from {
+		at = p.to*slotSize + p.toLengths[p.to] - 1
+	}
+	return p.memory[at : at+n : at+n]
+}
+
+func (p *place) out(n int) []float32 {
+	p.outputs = append(p.outputs, len(p.lengths))
+	return p.in(n)
+}
+
+func (p *place) tensor(b, h, l, d int) kernel.Tensor { return kernel.BHLD(p.in(b*h*l*d), b, h, l, d) }
+
+func (p *place) output(b, h, l, d int) kernel.Tensor { return kernel.BHLD(p.out(b*h*l*d), b, h, l, d) }
+
+// quantized is int8 whose scales lie in p.
+func (p *place) quantized(b, h, l, d int) kernel.Tensor {
+	s := p.tensor(b, h, l, 1)
+	return kernel.BHLD(make([]int8, b*h*l*d), b, h, l, d).Scaled(&s)
+}
+
+// options have all outputs and inputs for 2 batch rows, some heads, 3 queries and 7 keys.
+func (p *place) options(heads int) kernel.Options {
+	o := p.inputs(heads)
+	o.Sinks, o.LSE, o.Weights, o.Scores = p.in(heads), p.output(2, heads, 3, 1), p.output(2, heads, 3, 7), p.output(2, heads, 3, 7)
+	return o
+}
+
+func (p *place) inputs(heads int) kernel.Options {
+	return kernel.Options{Bias: p.tensor(1, heads, 3, 7), ALiBi: p.in(heads)}
+}
+
+func (p *place) partials(x func(n int) []float32) kernel.Partials {
+	return kernel.Partials{Blocks: 1, Batch: 2, Heads: 4, Queries: 3, HeadSize: 5, Max: x(24), Sum: x(24), Out: x(120)}
+}
+
+func (p *place) linear(outputs, inputs int) *linear.Linear {
+	return must(linear.New(linear.DenseMatrix(floats(outputs*inputs), outputs, inputs), nil))
+}
+
+func (p *place) attend(s layer.Similarity) error {
+	return s.Attend(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
+}
+
+// writers are all functions that write to memory of the caller's.
+var writers = []struct {
+	name string
+	call func(p *place) error
+}{
+	{"kernel.Attention", func(p *place) error {
+		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
+	}},
+	{"kernel.Attention of int8", func(p *place) error {
+		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
+	}},
+	{"kernel.Additive", func(p *place) error {
+		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))
+	}},
+	{"kernel.AttentionPartials", func(p *place) error {
+		d := p.partials(p.out)
+		return kernel.AttentionPartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.inputs(4))
+	}},
+	{"kernel.AccumulatePartials", func(p *place) error {
+		d := p.partials(p.out)
+		return kernel.AccumulatePartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.inputs(4))
+	}},
+	{"kernel.MergePartials", func(p *place) error {
+		return kernel.MergePartials(p.output(2, 4, 3, 5), []kernel.Partials{p.partials(p.in), p.partials(p.in)}, kernel.MergeOptions{Sinks: p.in(4), LSE: p.output(2, 4, 3, 1)})
+	}},
+	{"layer.Dot", func(p *place) error { return p.attend(layer.Dot{}) }},
+	{"layer.ScaledDot", func(p *place) error { return p.attend(layer.ScaledDot{}) }},
+	{"layer.Cosine", func(p *place) error { return p.attend(layer.Cosine{}) }},
+	{"layer.Func", func(p *place) error { return p.attend(layer.Func(product)) }},
+	{"layer.General", func(p *place) error { return p.attend(layer.General{Query: p.linear(6, 6)}) }},
+	{"layer.Additive", func(p *place) error {
+		return p.attend(layer.Additive{Query: p.linear(8, 6), Key: p.linear(8, 6), V: p.in(8)})
+	}},
+	{"layer.Additive of projected keys", func(p *place) error { return p.attend(layer.Additive{Query: p.linear(6, 6), V: p.in(6)}) }},
+	{"layer.MultiHead", func(p *place) error {
+		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
+		return m.Attend(p.output(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), p.options(2))
+	}},
+	{"layer.MultiHead without projections", func(p *place) error {
+		m := layer.MultiHead{Heads: 2, Similarity: layer.Cosine{}}
+		return m.Attend(p.output(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 8), p.tensor(2, 1, 7, 8), p.options(2))
+	}},
+	{"layer.Scores", func(p *place) error {
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Dot{}, p.inputs(4))
+	}},
+	{"layer.Scores of Cosine", func(p *place) error {
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, p.inputs(4))
+	}},
+	{"layer.WeightedSum", func(p *place) error {
+		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
+	}},
+	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil) }},
+	{"linear.Linear.Apply", func(p *place) error {
+		return p.linear(5, 3).Apply(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.Options{})
+	}},
+	{"linear.Linear.Project", func(p *place) error {
+		return p.linear(5, 3).Project(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 3), linear.Options{})
+	}},
+	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9)) }},
+	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9)) }},
+	{"numeric.QuantizeInt8", func(p *place) error { return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4) }},
+	{"rope.Rope.CosSin", func(p *place) error { return must(rope.New(rope.Config{Dims: 8})).CosSin(3, p.out(4), p.out(4)) }},
+	{"kvcache.Batch.Store", func(p *place) error {
+		keys, values := p.output(2, 2, 3, 4), p.output(2, 2, 3, 5)
+		return p.store([]kernel.Tensor{keys}, []kernel.Tensor{values}, p.tensor(2, 2, 3, 4), p.tensor(2, 2, 3, 5))
+	}},
+	{"kvcache.Batch.Store to int8", func(p *place) error {
+		scales := [...]kernel.Tensor{p.output(2, 2, 3, 1), p.output(2, 2, 3, 1)}
+		keys, values := kernel.BHLD(make([]int8, 48), 2, 2, 3, 4).Scaled(&scales[0]), kernel.BHLD(make([]int8, 60), 2, 2, 3, 5).Scaled(&scales[1])
+		return p.store([]kernel.Tensor{keys}, []kernel.Tensor{values}, p.tensor(2, 2, 3, 4), p.tensor(2, 2, 3, 5))
+	}},
+}
+
+// store stores three tokens of two sequences, which take the two pages of a cache over this
+// memory. That the memory of a cache is its own is not checked, see kvcache.NewOver.
+func (p *place) store(keys, values []kernel.Tensor, k, v kernel.Tensor) error {
+	if slices.Contains(p.outputs, p.from) && slices.Contains(p.outputs, p.to) {
+		return errNotChecked
+	}
+	c := must(kvcache.NewOver(keys, values, 0))
+	b := must(c.NewBatch(c.NewSequence(), c.NewSequence()))
+	must(0, b.Extend(3))
+	return b.Store(0, k, v)
+}
+
+var errNotChecked = errors.New("not checked")
+
+// TestOverlap: an output that shares a single element with any other argument is an error,
+// and nothing is written.
+func TestOverlap(t *testing.T) {
+	for _, writer := range writers {
+		apart := place{memory: floats(20 * slotSize), from: -1}
+		if err := writer.call(&apart); err != nil {
+			t.Errorf("%s: %v", writer.name, err)
+			continue
+		}
+		pristine := floats(len(apart.memory))
+		n, checked := len(apart.lengths), 0
+		for from := range n {
+			for to := range n {
+				if from == to || !slices.Contains(apart.outputs, from) && !slices.Contains(apart.outputs, to) {
+					continue
+				}
+				p := place{memory: slices.Clone(pristine), from: from, to: to, toLengths: apart.lengths}
+				err := writer.call(&p)
+				if err == errNotChecked {
+					continue
+				}
+				checked++
+				what := fmt.Sprintf("%s: argument %d over the end of %d of %v floats", writer.name, from, to, apart.lengths)
+				var bad *kernel.ArgumentError
+				if !errors.As(err, &bad) {
+					t.Errorf("%s: error %v, want one about the memory", what, err)
+				} else if !slices.Equal(p.memory, pristine) {
+					t.Errorf("%s: has written before the error %v", what, err)
+				}
+			}
+		}
+		if checked == 0 {
+			t.Errorf("%s: no two arguments were made to overlap", writer.name)
+		}
+	}
+}

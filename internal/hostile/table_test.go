@@ -1,0 +1,274 @@
+package hostile
+
+import (
+	"errors"
+	"math"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/layer"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/rope"
+)
+
+// An entry is a function, and a valid call of it. The receiver of a method is its first
+// argument. One with a pointer that is nil panics, as Go programs expect it to: that is the
+// only panic that is allowed.
+type entry struct {
+	name string // package.Function or package.Type.Method
+	f    any
+	args func(w *world) []any
+
+	// writes is true if a call that returns an error may have written to its arguments, as
+	// its documentation says.
+	writes bool
+}
+
+// list makes arguments that do not lie in the memory of the world.
+func list(args ...any) func(*world) []any { return func(*world) []any { return args } }
+
+// tensors are the arguments of a call of attention, and options as they make them.
+func tensors(o func(w *world) kernel.Options) func(w *world) []any {
+	return func(w *world) []any {
+		out, q, k, v := w.attention()
+		return []any{out, q, k, v, o(w)}
+	}
+}
+
+func noOptions(*world) kernel.Options { return kernel.Options{} }
+
+// similar returns the arguments of a similarity's method Attend.
+func similar(s func(w *world) any, o func(w *world) kernel.Options) func(w *world) []any {
+	return func(w *world) []any { return append([]any{s(w)}, tensors(o)(w)...) }
+}
+
+func product(q, k []float32) float32 {
+	sum := float32(0)
+	for i := range q {
+		sum = numeric.FMA(q[i], k[i], sum)
+	}
+	return sum
+}
+
+// multiHead returns attention with two heads of 4 on tokens of 6, and the arguments of a call.
+func multiHead(projects bool, o func(w *world) kernel.Options) func(w *world) []any {
+	return func(w *world) []any {
+		m := &layer.MultiHead{Heads: 2, KVHeads: 1}
+		query, key, value, out := w.tensor(2, 1, 3, 8), w.tensor(2, 1, 7, 4), w.tensor(2, 1, 7, 5), w.tensor(2, 1, 3, 10)
+		if projects {
+			m.Q, m.K, m.V, m.O = w.linear(8, 8), w.linear(4, 4), w.linear(5, 5), w.linear(10, 10)
+			m.Similarity = layer.Dot{}
+		}
+		return []any{m, out, query, key, value, o(w)}
+	}
+}
+
+func twoHeads(w *world) kernel.Options {
+	return kernel.Options{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7), Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
+}
+
+func shape4() [4]int { return [4]int{2, 4, 3, 7} }
+
+// views are the valid arguments of the constructors of views of 168 elements.
+func views[E any]() func(*world) []any { return list(make([]E, 168), 2, 4, 3, 7) }
+
+// table has every exported function and method of the public packages, some of them with
+// several calls.
+var table = []entry{
+	{name: "kernel.Attention", f: kernel.Attention, args: tensors(noOptions)},
+	{name: "kernel.Attention", f: kernel.Attention, args: tensors((*world).options)},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // with enough work for several threads
+		rows := func(d int) kernel.Tensor { return kernel.Strided(w.floats(d), [4]int{2, 2, 600, d}, [3]int{}) }
+		return []any{w.tensor(2, 4, 40, 5), w.tensor(2, 4, 40, 6), rows(6), rows(5), kernel.Options{}}
+	}},
+	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // ragged, in pages
+		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
+		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
+		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{LSE: ragged(1), Weights: ragged(7)}}
+	}},
+	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
+		out, q, k, v := w.attention()
+		return []any{out, q, k, v, w.floats(6), w.options()}
+	}},
+	{name: "kernel.AttentionPartials", f: kernel.AttentionPartials, args: func(w *world) []any {
+		_, q, k, v := w.attention()
+		return []any{w.partials(), q, k, v, w.partialOptions()}
+	}},
+	{name: "kernel.AccumulatePartials", f: kernel.AccumulatePartials, args: func(w *world) []any {
+		_, q, k, v := w.attention()
+		return []any{w.partials(), q, k, v, w.partialOptions()}
+	}},
+	{name: "kernel.MergePartials", f: kernel.MergePartials, args: func(w *world) []any {
+		return []any{w.tensor(2, 4, 3, 5), []kernel.Partials{*w.partials(), *w.partials()}, kernel.MergeOptions{Sinks: w.floats(4), LSE: w.tensor(2, 4, 3, 1)}}
+	}},
+	{name: "kernel.NewPartials", f: kernel.NewPartials, args: list(1, 2, 4, 3, 5)},
+	{name: "kernel.Partials.Reset", f: (*kernel.Partials).Reset, args: func(w *world) []any { return []any{w.partials()} }},
+	{name: "kernel.BlockSparse", f: kernel.BlockSparse, args: list(make([]bool, 4), 2, 4)},
+	{name: "kernel.Causal", f: kernel.Causal, args: list(4)},
+	{name: "kernel.Hidden", f: kernel.Hidden, args: list(make([]bool, 168), shape4())},
+	{name: "kernel.HiddenStrided", f: kernel.HiddenStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
+	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
+	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
+	{name: "kernel.KeyLengths", f: kernel.KeyLengths, args: list([]int{7, 5})},
+	{name: "kernel.QueryLengths", f: kernel.QueryLengths, args: list([]int{3, 1})},
+	{name: "kernel.PrefixLM", f: kernel.PrefixLM, args: list([]int{3, 1})},
+	{name: "kernel.Segments", f: kernel.Segments, args: list([]int32{1, 2, 3, 1, 2, 3}, []int32{1, 1, 1, 2, 2, 2, 3, 1, 1, 1, 2, 2, 2, 3})},
+	{name: "kernel.Window", f: kernel.Window, args: list(3, 1)},
+	{name: "kernel.Mask.And", f: kernel.Mask.And, args: list(kernel.Causal(3), kernel.Window(3, 1))},
+	{name: "kernel.BHLD", f: kernel.BHLD[float32], args: views[float32]()},
+	{name: "kernel.BHLD", f: kernel.BHLD[int8], args: views[int8]()},
+	{name: "kernel.BLHD", f: kernel.BLHD[float32], args: views[float32]()},
+	{name: "kernel.BLHD", f: kernel.BLHD[kernel.F16], args: views[kernel.F16]()},
+	{name: "kernel.PackedQKV", f: kernel.PackedQKV[float32], args: list(make([]float32, 2*3*8*5), 2, 3, 4, 2, 5)},
+	{name: "kernel.PackedQKV", f: kernel.PackedQKV[kernel.BF16], args: list(make([]kernel.BF16, 2*3*8*5), 2, 3, 4, 2, 5)},
+	{name: "kernel.Ragged", f: kernel.Ragged[float32], args: list(make([]float32, 168), []int{0, 3, 6}, 4, 7)},
+	{name: "kernel.Strided", f: kernel.Strided[float32], args: list(make([]float32, 168), shape4(), [3]int{84, 21, 7})},
+	{name: "kernel.Tensor.DType", f: kernel.Tensor.DType, args: aTensor},
+	{name: "kernel.Tensor.Shape", f: kernel.Tensor.Shape, args: aTensor},
+	{name: "kernel.Tensor.Strides", f: kernel.Tensor.Strides, args: aTensor},
+	{name: "kernel.Tensor.String", f: kernel.Tensor.String, args: aTensor},
+	{name: "kernel.Tensor.Paged", f: kernel.Tensor.Paged, args: func(w *world) []any {
+		return []any{w.tensor(6, 2, 3, 6), &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}}
+	}},
+	{name: "kernel.Tensor.Ragged", f: kernel.Tensor.Ragged, args: func(w *world) []any { return []any{w.tensor(1, 4, 6, 6), []int{0, 3, 5}} }},
+	{name: "kernel.Tensor.Scaled", f: kernel.Tensor.Scaled, args: func(w *world) []any {
+		s := w.tensor(2, 2, 7, 2)
+		return []any{kernel.BHLD(make([]int8, 168), 2, 2, 7, 6), &s}
+	}},
+	{name: "kernel.DType.String", f: kernel.DType.String, args: list(kernel.Int8)},
+	{name: "kernel.F16.Float32", f: kernel.F16.Float32, args: list(kernel.F16(1))},
+	{name: "kernel.BF16.Float32", f: kernel.BF16.Float32, args: list(kernel.BF16(1))},
+	{name: "kernel.ArgumentError.Error", f: (*kernel.ArgumentError).Error, args: list(&kernel.ArgumentError{Arg: "q"})},
+	{name: "kernel.TierError.Error", f: (*kernel.TierError).Error, args: list(&kernel.TierError{Tier: "x"})},
+	{name: "kernel.TaskPanic.Error", f: (*kernel.TaskPanic).Error, args: list(&kernel.TaskPanic{Value: 1})},
+	{name: "kernel.TaskPanic.Unwrap", f: func(p *kernel.TaskPanic) { _ = p.Unwrap() }, args: list(&kernel.TaskPanic{Value: errors.New("x")})},
+	{name: "kernel.Tiers", f: kernel.Tiers, args: list()},
+
+	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
+	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
+	{name: "kvcache.NewOver", f: kvcache.NewOver, args: func(w *world) []any {
+		return []any{[]kernel.Tensor{w.tensor(6, 2, 3, 4), w.tensor(6, 1, 3, 4)}, []kernel.Tensor{w.tensor(6, 2, 3, 2), w.tensor(6, 1, 3, 5)}, 4}
+	}},
+	{name: "kvcache.Cache.FreePages", f: (*kvcache.Cache).FreePages, args: aCache()},
+	{name: "kvcache.Cache.PageSize", f: (*kvcache.Cache).PageSize, args: aCache()},
+	{name: "kvcache.Cache.NewSequence", f: (*kvcache.Cache).NewSequence, args: aCache()},
+	{name: "kvcache.Cache.Memory", f: (*kvcache.Cache).Memory, args: aCache(1)},
+	{name: "kvcache.Cache.NewBatch", f: (*kvcache.Cache).NewBatch, args: func(w *world) []any {
+		c := w.cache(1, false)
+		return []any{c, []*kvcache.Sequence{c.NewSequence(), c.NewSequence()}}
+	}},
+	{name: "kvcache.Batch.Set", f: (*kvcache.Batch).Set, args: func(w *world) []any {
+		c := w.cache(1, false)
+		return []any{must(c.NewBatch()), []*kvcache.Sequence{c.NewSequence(), c.NewSequence()}}
+	}},
+	{name: "kvcache.Batch.Extend", f: (*kvcache.Batch).Extend, args: func(w *world) []any { return []any{w.batch(1, false), []int{2, 3}} }},
+	{name: "kvcache.Batch.Extend", f: (*kvcache.Batch).Extend, args: func(w *world) []any { return []any{w.batch(1, true), []int{1}} }},
+	{name: "kvcache.Batch.Store", f: (*kvcache.Batch).Store, args: func(w *world) []any {
+		return []any{w.batch(2, false), 1, w.tensor(2, 2, 2, 4), w.tensor(2, 2, 2, 2)}
+	}},
+	{name: "kvcache.Batch.Store", f: (*kvcache.Batch).Store, writes: true, args: func(w *world) []any {
+		return []any{w.batch(2, true), 1, w.tensor(2, 2, 2, 4), w.tensor(2, 2, 2, 4)}
+	}},
+	{name: "kvcache.Batch.Append", f: (*kvcache.Batch).Append, args: func(w *world) []any {
+		return []any{w.batch(1, false), w.tensor(2, 2, 2, 4), w.tensor(2, 2, 2, 2)}
+	}},
+	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
+	{name: "kvcache.Batch.Options", f: (*kvcache.Batch).Options, args: aBatch()},
+	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
+	{name: "kvcache.Sequence.Drop", f: (*kvcache.Sequence).Drop, args: aSequence(4)},
+	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
+	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
+	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
+	{name: "kvcache.Sequence.Len", f: (*kvcache.Sequence).Len, args: aSequence()},
+	{name: "kvcache.Sequence.Pages", f: (*kvcache.Sequence).Pages, args: aSequence()},
+	{name: "kvcache.Sequence.Start", f: (*kvcache.Sequence).Start, args: aSequence()},
+	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Need: 2})},
+
+	{name: "linear.New", f: linear.New, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
+	}},
+	{name: "linear.DenseMatrix", f: linear.DenseMatrix[float32], args: list(make([]float32, 15), 5, 3)},
+	{name: "linear.DenseMatrix", f: linear.DenseMatrix[kernel.F16], args: list(make([]kernel.F16, 15), 5, 3)},
+	{name: "linear.StridedMatrix", f: linear.StridedMatrix[float32], args: list(make([]float32, 15), 5, 3, 3, 1)},
+	{name: "linear.Linear.Apply", f: (*linear.Linear).Apply, args: func(w *world) []any {
+		out, x := linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3)
+		return []any{w.linear(5, 3), out, x, linear.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "linear.Linear.Project", f: (*linear.Linear).Project, args: func(w *world) []any {
+		return []any{w.linear(5, 3), w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 3), linear.Options{}}
+	}},
+	{name: "linear.Linear.Shape", f: (*linear.Linear).Shape, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
+	{name: "linear.Linear.DType", f: (*linear.Linear).DType, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
+	{name: "linear.Matrix.DType", f: linear.Matrix.DType, args: aMatrix},
+	{name: "linear.Matrix.Shape", f: linear.Matrix.Shape, args: aMatrix},
+	{name: "linear.Matrix.Strides", f: linear.Matrix.Strides, args: aMatrix},
+	{name: "linear.Matrix.String", f: linear.Matrix.String, args: aMatrix},
+	{name: "linear.Matrix.T", f: linear.Matrix.T, args: aMatrix},
+
+	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 4, Base: 100, Scaling: 2, Positions: 3, Frequencies: []float64{1, 2}})},
+	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved})},
+	{name: "rope.Rope.Apply", f: (*rope.Rope).Apply, args: func(w *world) []any {
+		return []any{w.rope(), w.tensor(2, 2, 3, 5), []int{0, 1, 100, 4, -7, math.MaxInt}}
+	}},
+	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
+	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
+
+	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
+	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},
+	{name: "numeric.Tanh", f: numeric.Tanh, args: list(float32(1))},
+	{name: "numeric.FMA", f: numeric.FMA, args: list(float32(1), float32(2), float32(3))},
+	{name: "numeric.ToF16", f: numeric.ToF16, args: list(float32(1))},
+	{name: "numeric.ToBF16", f: numeric.ToBF16, args: list(float32(1))},
+	{name: "numeric.Exp2Slice", f: numeric.Exp2Slice, args: func(w *world) []any { return []any{w.floats(7), w.floats(7)} }},
+	{name: "numeric.TanhSlice", f: numeric.TanhSlice, args: func(w *world) []any { return []any{w.floats(7), w.floats(7)} }},
+	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4} }},
+
+	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},
+	{name: "layer.Hide", f: layer.Hide[float32], args: list(make([]float32, 168), shape4())},
+	{name: "layer.LookAhead", f: layer.LookAhead, args: list()},
+	{name: "layer.Padding", f: layer.Padding[int], args: list(make([]int, 14), 2)},
+	{name: "layer.PaddingTokens", f: layer.PaddingTokens[float64], args: list(make([]float64, 14), 2, 0.0)},
+	{name: "layer.Scores", f: layer.Scores, args: func(w *world) []any {
+		_, q, k, _ := w.attention()
+		return []any{w.tensor(2, 4, 3, 7), q, k, layer.Similarity(layer.ScaledDot{}), w.scoreOptions()}
+	}},
+	{name: "layer.Softmax", f: layer.Softmax, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), 4, []int{4, 2, 0}} }},
+	{name: "layer.WeightedSum", f: layer.WeightedSum, args: func(w *world) []any {
+		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
+	}},
+	{name: "layer.Dot.Attend", f: layer.Dot.Attend, args: similar(func(*world) any { return layer.Dot{} }, noOptions)},
+	{name: "layer.ScaledDot.Attend", f: layer.ScaledDot.Attend, args: similar(func(*world) any { return layer.ScaledDot{} }, noOptions)},
+	{name: "layer.Cosine.Attend", f: layer.Cosine.Attend, args: similar(func(*world) any { return layer.Cosine{} }, (*world).options)},
+	{name: "layer.Func.Attend", f: layer.Func.Attend, args: similar(func(*world) any { return layer.Func(product) }, (*world).options)},
+	{name: "layer.NewGeneral", f: layer.NewGeneral, args: func(w *world) []any { return []any{linear.DenseMatrix(w.floats(36), 6, 6)} }},
+	{name: "layer.General.Attend", f: layer.General.Attend, args: similar(func(w *world) any { return layer.General{Query: w.linear(6, 6)} }, (*world).options)},
+	{name: "layer.Additive.Attend", f: layer.Additive.Attend, args: similar(func(w *world) any {
+		return layer.Additive{Query: w.linear(8, 6), Key: w.linear(8, 6), V: w.floats(8)}
+	}, (*world).options)},
+	{name: "layer.Additive.Attend", f: layer.Additive.Attend, args: similar(func(w *world) any { return layer.Additive{V: w.floats(6)} }, noOptions)},
+	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(true, twoHeads)},
+	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(false, noOptions)},
+	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
+		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
+	}},
+	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
+		return []any{4, 2, layer.TorchWeights{QProjWeight: w.floats(16), KProjWeight: w.floats(8), VProjWeight: w.floats(12), OutProjWeight: w.floats(16)}}
+	}},
+}
+
+func aTensor(w *world) []any { return []any{w.tensor(2, 4, 3, 7)} }
+
+func aMatrix(w *world) []any { return []any{linear.DenseMatrix(w.floats(15), 5, 3)} }
+
+func aCache(args ...any) func(w *world) []any {
+	return func(w *world) []any { return append([]any{w.cache(2, false)}, args...) }
+}
+
+func aBatch(args ...any) func(w *world) []any {
+	return func(w *world) []any { return append([]any{w.batch(2, false)}, args...) }
+}
+
+func aSequence(args ...any) func(w *world) []any {
+	return func(w *world) []any { return append([]any{w.sequence()}, args...) }
+}

@@ -1,0 +1,43 @@
+package hostile
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+)
+
+// TestNoTier: if the default tier cannot run, a call returns a TierError before it writes, or
+// needs no tier.
+func TestNoTier(t *testing.T) {
+	old := ukernel.Default
+	defer func() { ukernel.Default = old }()
+	w := newWorld()
+	failed := map[string]bool{}
+	for _, e := range table {
+		ukernel.Default = old // making the arguments may take a tier
+		args := callArguments(w, &e)
+		ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) {
+			return nil, &ukernel.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+		}
+		err := call(reflect.ValueOf(e.f), args)
+		var tier *kernel.TierError
+		if err == nil {
+			continue
+		}
+		failed[e.name] = true
+		if !errors.As(err, &tier) {
+			t.Errorf("%s: error %v, want a TierError", e.name, err)
+		}
+		if w.isTouched() {
+			t.Errorf("%s: has written before the error %v", e.name, err)
+		}
+	}
+	for _, name := range []string{"kernel.Attention", "kernel.MergePartials", "layer.MultiHead.Attend", "layer.Softmax", "linear.Linear.Apply", "numeric.Exp2Slice", "kvcache.Batch.Store"} {
+		if !failed[name] {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
