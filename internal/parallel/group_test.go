@@ -280,14 +280,14 @@ func TestRunUsesAllThreads(t *testing.T) {
 	c := newCall()
 	for threads := 2; threads <= 6; threads++ {
 		all := &barrier{n: threads}
-		var pending atomic.Int64
+		var inside atomic.Int64
 		c.during = func(int) {
 			all.wait() // for all threads: one task each
-			pending.Store(c.group.job.pending.Load())
+			inside.Store(c.group.job.inside.Load())
 			all.wait()
 		}
 		c.run(t, "all threads", threads, threads, 0, nil)
-		if n := int(pending.Load()); n != threads-1 {
+		if n := int(inside.Load()); n != threads-1 {
 			t.Errorf("%d threads: %d workers", threads, n)
 		}
 	}
@@ -326,6 +326,6 @@ func TestRunWaitsForWorker(t *testing.T) {
 	})
 	if !looked.Load() {
 		t.Error("the call is over, but not its job")
-		c.group.job.ended.Wait()
+		c.group.job.wait()
 	}
 }

@@ -2,7 +2,6 @@ package parallel
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -35,14 +34,6 @@ import (
 type worker struct {
 	job  atomic.Pointer[job]
 	main func() // w.run as a closure, built once: go w.run() would allocate
-}
-
-// A job is work for any number of workers. It is pending for those that it was submitted
-// to and that have not finished it and were not canceled.
-type job struct {
-	do      func()         // the part of one worker
-	pending atomic.Int64   // number of workers
-	ended   sync.WaitGroup // the same number, to block on
 }
 
 var running, parked job
@@ -85,8 +76,7 @@ var spinning atomic.Int64
 
 // submit submits j to a worker, which starts at once if it is idle.
 func submit(j *job) *worker {
-	j.pending.Add(1)
-	j.ended.Add(1)
+	j.inside.Add(1)
 	w := workers.Get()
 	if w.job.CompareAndSwap(nil, j) {
 		spinning.Add(-1)
@@ -113,13 +103,7 @@ func (w *worker) cancel(j *job) {
 		return
 	}
 	workers.Put(w)
-	j.end()
-}
-
-// end records that one worker has finished j or was canceled.
-func (j *job) end() {
-	j.pending.Add(-1)
-	j.ended.Done()
+	j.leave()
 }
 
 // putIdle makes a worker idle and puts it into the free list.
@@ -144,11 +128,11 @@ func wake() {
 
 // run is the goroutine of a worker. It does jobs until the worker parks.
 func (w *worker) run() {
-	end := time.Now().Add(maxLifetime)
+	end := clock() + int64(maxLifetime)
 	for j := w.next(end); j != nil; j = w.next(end) {
 		w.do(j)
-		w.putIdle() // before end: the caller may have the next job for it at once
-		j.end()
+		w.putIdle() // before leave: the caller may have the next job for it at once
+		j.leave()
 	}
 }
 
@@ -158,7 +142,7 @@ func (w *worker) do(j *job) {
 	returned := false
 	defer func() {
 		if !returned {
-			j.end()
+			j.leave()
 		}
 	}()
 	j.do()
@@ -166,17 +150,17 @@ func (w *worker) do(j *job) {
 }
 
 // next spins until a job is submitted. It returns nil when the worker has parked.
-func (w *worker) next(end time.Time) *job {
+func (w *worker) next(end int64) *job {
 	processors := int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
-	last, preempted := time.Now(), 0
-	spinEnd := last.Add(spinTime)
+	last, preempted := clock(), 0
+	end = min(end, last+int64(spinTime))
 	for yields := 0; ; yields++ {
 		park := preempted > 1 || yields == maxYields ||
-			last.After(spinEnd) || last.After(end) || spinning.Load() >= processors
+			last > end || spinning.Load() >= processors
 		if park && w.job.CompareAndSwap(nil, &parked) {
 			spinning.Add(-1)
 			if preempted > 1 {
-				smallCalls.backOff(backoff)
+				smallCalls.backOff()
 			}
 			return nil
 		}
@@ -184,8 +168,8 @@ func (w *worker) next(end time.Time) *job {
 			return j
 		}
 		runtime.Gosched()
-		now := time.Now()
-		if now.Sub(last) > preemption {
+		now := clock()
+		if now-last > int64(preemption) {
 			preempted++
 		} else {
 			preempted = 0
