@@ -14,10 +14,10 @@ type callRate struct {
 }
 
 // frequent records a call at time now that more spinning workers would help, and reports
-// whether the one before was less than spinTime ago.
+// whether a worker would still spin that has spun since the one before.
 func (r *callRate) frequent(now int64) bool {
 	pause := now - r.last.Swap(now)
-	return pause >= 0 && pause < int64(spinTime)
+	return pause >= 0 && pause < spin.Load()
 }
 
 // backOff starts a backoff: others want the processors.

@@ -316,7 +316,7 @@ func TestRunWaitsForWorker(t *testing.T) {
 	var looked atomic.Bool
 	c.group.job.do = func() {
 		begun <- true
-		time.Sleep(10 * spinTime) // as if it had lost its processor
+		time.Sleep(10 * DefaultSpin) // as if it had lost its processor
 		work()
 		looked.Store(true)
 	}

@@ -36,14 +36,15 @@ func (j *job) leave() {
 	}
 }
 
-// wait returns when nobody is inside. It spins for spinTime before it parks.
+// wait returns when nobody is inside. It spins before it parks, see spin.
 func (j *job) wait() {
 	if j.inside.Load() == 0 {
 		return
 	}
-	begin := clock()
+	begin, limit := clock(), spin.Load()
+	mostYields := spinYields(limit)
 	for yields := 0; j.inside.Load() > 0; yields++ {
-		if yields == maxYields || clock()-begin > int64(spinTime) {
+		if yields >= mostYields || clock()-begin > limit {
 			j.park()
 			return
 		}

@@ -14,7 +14,7 @@ func TestJobWaits(t *testing.T) {
 		j.inside.Add(int64(len(left)))
 		for x := range left {
 			go func() {
-				busy(time.Duration(i*x) * spinTime / 50)
+				busy(time.Duration(i*x) * DefaultSpin / 50)
 				left[x] = time.Since(began) + 1
 				j.leave()
 			}()

@@ -17,7 +17,7 @@ func TestLimit(t *testing.T) {
 
 // rareCalls makes the next small call one that no other came before, outside of a backoff.
 func rareCalls() {
-	smallCalls.last.Store(-2 * int64(spinTime))
+	smallCalls.last.Store(-2 * int64(DefaultSpin))
 	smallCalls.backoffUntil.Store(0)
 }
 
@@ -86,12 +86,12 @@ func TestFrequentCallsWakeWorkers(t *testing.T) {
 // Neither lasts if a clock has jumped.
 func TestCallRate(t *testing.T) {
 	var r callRate
-	r.last.Store(-2 * int64(spinTime))
+	r.last.Store(-2 * int64(DefaultSpin))
 	now := int64(time.Hour)
 	for _, c := range []struct {
 		pause time.Duration
 		want  bool
-	}{{0, false}, {0, true}, {spinTime - 1, true}, {spinTime, false}, {-1, false}, {time.Hour, false}, {-time.Hour, false}, {1, true}} {
+	}{{0, false}, {0, true}, {DefaultSpin - 1, true}, {DefaultSpin, false}, {-1, false}, {time.Hour, false}, {-time.Hour, false}, {1, true}} {
 		now += int64(c.pause)
 		if got := r.frequent(now); got != c.want {
 			t.Errorf("a call %v after another is frequent: %v", c.pause, got)

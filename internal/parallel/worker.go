@@ -27,10 +27,10 @@ import (
 // submit a job to it or wake it.
 //
 // Waking a parked worker takes 50 µs and more on a virtual machine, as long as a whole
-// decoding step. So a worker spins for a while after a job before it parks. While it spins
-// it yields its processor to other goroutines, and it parks soon if others want the
-// processor. It parks from time to time in any case, because Go polls the network where a
-// processor is idle.
+// decoding step. So a worker spins for a while after a job before it parks, see spin. While
+// it spins it yields its processor to other goroutines, and it parks soon if others want
+// the processor. It parks from time to time in any case, because Go polls the network where
+// a processor is idle.
 type worker struct {
 	job  atomic.Pointer[job]
 	main func() // w.run as a closure, built once: go w.run() would allocate
@@ -39,10 +39,6 @@ type worker struct {
 var running, parked job
 
 const (
-	// spinTime is how long an idle worker spins before it parks. It is about the time
-	// that waking a worker takes, so at most twice the time is spent that was needed.
-	spinTime = 100 * time.Microsecond
-
 	// maxLifetime is how long the goroutine of a worker lives, jobs included, before the
 	// worker parks. With calls that follow each other without a pause on two processors,
 	// the slowest tenth of network pings took 1 to 2 ms if workers did not spin, 3 ms with
@@ -51,10 +47,6 @@ const (
 
 	// pollCount is how often an idle worker polls before it yields its processor.
 	pollCount = 50
-
-	// maxYields bounds how often an idle worker yields before it parks, for clocks that
-	// advance in steps of milliseconds.
-	maxYields = 150
 
 	// A yield that takes longer than preemption shows that others use the processor. A
 	// worker parks after two such yields in a row. It is then no use to wake one for a
@@ -152,10 +144,11 @@ func (w *worker) do(j *job) {
 // next spins until a job is submitted. It returns nil when the worker has parked.
 func (w *worker) next(end int64) *job {
 	processors := int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
-	last, preempted := clock(), 0
-	end = min(end, last+int64(spinTime))
+	last, preempted, limit := clock(), 0, spin.Load()
+	end = min(end, last+limit)
+	mostYields := spinYields(limit)
 	for yields := 0; ; yields++ {
-		park := preempted > 1 || yields == maxYields ||
+		park := preempted > 1 || yields >= mostYields ||
 			last > end || spinning.Load() >= processors
 		if park && w.job.CompareAndSwap(nil, &parked) {
 			spinning.Add(-1)

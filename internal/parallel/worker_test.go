@@ -178,7 +178,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// TestHowLongWorkersSpin: an idle worker spins for spinTime. It parks at once if its
+// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets. It parks at once if its
 // lifetime is over or if as many workers spin as there are processors, and after two
 // yields if others use the processor in the meantime.
 //
@@ -196,8 +196,8 @@ func TestHowLongWorkersSpin(t *testing.T) {
 		spinning  int64         // workers, this one included
 		few, many int64         // yields
 	}{
-		{"it spins", 0, 0, 0, 3, maxYields},
-		{"spin time", 0, spinTime / 10, 0, 1, 11},
+		{"it spins", 0, 0, 0, 3, int64(spinYields(int64(DefaultSpin)))},
+		{"spin time", 0, DefaultSpin / 10, 0, 1, 11},
 		{"lifetime", maxLifetime, 0, 0, 0, 0},
 		{"as many as processors", 0, 0, 1, 0, 0},
 		{"preemption", 0, 2 * preemption, 0, 1, 2},
