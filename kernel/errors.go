@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -73,8 +74,12 @@ func argumentError(f *check.Failure) error {
 	return (*ArgumentError)(f)
 }
 
-// selectTier returns the tier that runs a call.
+// selectTier returns the tier that runs a call. It reports what is wrong with the
+// environment.
 func selectTier(e *Exec) (*ukernel.Tier, error) {
+	if f := parallel.CheckSpin(); f != nil {
+		return nil, argumentError(f)
+	}
 	t, u := ukernel.Select(e.Tier, "Options.Tier")
 	if u != nil {
 		return nil, (*TierError)(u)

@@ -13,10 +13,12 @@ type Exec struct {
 	// 0, the default, means runtime.GOMAXPROCS(0). Small calls use fewer.
 	//
 	// The other goroutines belong to a pool of workers that all calls share. After a
-	// call they spin for some 100 µs, as waking a goroutine can take that long: calls
-	// of 10 µs and more that follow each other without a pause find them awake. They
-	// yield to other goroutines, exit if these need the processors, exit after 4 ms in
-	// any case, and keep no reference to anything that the call was given.
+	// call they spin for a moment, see [SetSpin]: calls of 10 µs and more that follow
+	// each other without a pause find them awake. They yield to other goroutines, exit if
+	// these need the processors, exit after 4 ms in any case, and keep no reference to
+	// anything that the call was given.
+	//
+	// In a bubble of testing/synctest, a call starts goroutines of its own, which end with it.
 	//
 	// Where other programs keep the processors busy, a call waits for the one of its
 	// goroutines that gets the least time: there, fewer threads are faster.

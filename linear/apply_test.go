@@ -191,7 +191,7 @@ func TestGuard(t *testing.T) {
 		t.Log("guard pages are not available here: this is TestApply again, on plain slices")
 	}
 	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
-		a := testutil.NewGuardedArena(t, place, 4, 96<<10)
+		a := testutil.NewGuardedArena(t, place, 4, 256<<10)
 		for i, c := range smallCases() {
 			if i%5 != 0 && !testutil.Sampled(i) {
 				continue

@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -112,6 +113,9 @@ type Options struct {
 // An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
+	if f := parallel.CheckSpin(); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
 	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)

@@ -16,6 +16,11 @@ type Job struct {
 	workers parallel.Group[scratch]
 	ring    ring
 
+	// splittable says that split-KV is possible. It is not if some goroutines of the call
+	// may be in a bubble of testing/synctest and others not, because sync.Cond, with which
+	// they wait for each other, cannot wake across bubbles.
+	splittable bool
+
 	weightsMemory []float32 // of derived.additive
 }
 
@@ -41,6 +46,7 @@ func New() *Job { return jobs.Get() }
 func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.derive()
+	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.makePlan(parallel.Limit(threads))
 	j.workers.Run(j.tasks, j.threads, parallelFor)
 }

@@ -20,7 +20,7 @@ func floats(b, h, l, d int) view.Tensor {
 // newPlanned returns a job on a tier that is planned for so many threads.
 func newPlanned(t *ukernel.Tier, c Call, threads int) *Job {
 	j := newJob()
-	j.Call, j.tier = c, t
+	j.Call, j.tier, j.splittable = c, t, true
 	j.derive()
 	j.makePlan(threads)
 	return j

@@ -145,7 +145,7 @@ func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
 		b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
 	}
 	b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
-	if threads > 1 && j.splits(b, parts, threads) {
+	if threads > 1 && j.splittable && j.splits(b, parts, threads) {
 		j.split(b)
 	}
 }

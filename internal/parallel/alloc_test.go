@@ -38,7 +38,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		{name: "the caller blocks", tasks: threads, threads: threads, do: func(task int) {
 			all.Wait()
 			// The caller is probably not the last one to do a task.
-			for begin := time.Now(); task == threads-1 && time.Since(begin) < 2*spinTime; {
+			for begin := time.Now(); task == threads-1 && time.Since(begin) < 2*DefaultSpin; {
 				runtime.Gosched()
 			}
 		}},

@@ -1,9 +1,8 @@
 package parallel
 
 import (
-	"runtime"
+	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A Group runs the tasks of one call at a time, on the caller and on workers of the pool.
@@ -21,10 +20,10 @@ type Group[W any] struct {
 
 	remaining atomic.Int64 // tasks not yet taken; 0 or less while no call runs
 	joined    atomic.Int64 // goroutines that have taken a task
-	active    atomic.Int64 // goroutines inside work
 
-	job  job         // for workers of the pool
-	task func(i int) // for a parallel-for
+	job     job             // for workers of the pool
+	task    func(i int)     // for a parallel-for
+	helpers *sync.WaitGroup // goroutines of a call in a bubble
 
 	failure atomic.Pointer[failure] // of the first task that has failed on another goroutine
 
@@ -44,13 +43,18 @@ type Group[W any] struct {
 func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task int)) {
 	g.scratch, g.fit, g.do = scratch, fit, do
 	// The closures are built once: one per call would be an allocation per call.
-	g.job.do = g.join
-	g.task = func(int) { g.join() }
+	g.job.init(g.join)
+	g.task = func(int) {
+		g.job.inside.Add(1)
+		defer g.job.leave()
+		g.join()
+	}
 }
 
 // Run does the tasks 0 to tasks-1 and returns when all are done. The goroutines are
 //
 //   - the caller and threads-1 workers of the pool, if parallelFor is nil, or
+//   - the caller and threads-1 goroutines of its own, in a bubble of testing/synctest, or
 //   - those of parallelFor, which is called once, with n = threads. It should call task(i)
 //     for all i < n, concurrently, and return when these calls have returned. The caller
 //     then does what tasks are left.
@@ -99,10 +103,13 @@ func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i i
 func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int))) {
 	g.joined.Store(0)
 	g.remaining.Store(int64(g.tasks)) // last: from here on goroutines take tasks
-	if parallelFor == nil {
-		g.submit(threads - 1)
-	} else {
+	switch {
+	case parallelFor != nil:
 		parallelFor(threads, g.task)
+	case InBubble():
+		g.help(threads - 1)
+	default:
+		g.submit(threads - 1)
 	}
 	g.work()
 	g.cancel()
@@ -111,13 +118,11 @@ func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int)))
 
 // join is work for another goroutine than the caller's: it records how a task fails.
 func (g *Group[W]) join() {
-	g.active.Add(1)
 	returned := false
 	defer func() {
 		if !returned {
 			g.fail(recover())
 		}
-		g.active.Add(-1)
 	}()
 	g.work()
 	returned = true
@@ -164,19 +169,19 @@ func (g *Group[W]) cancel() {
 	g.workers = g.workers[:0]
 }
 
-// wait waits until the tasks that others have taken are done. It spins for spinTime
-// before it blocks.
-func (g *Group[W]) wait() {
-	for begin := time.Now(); !g.done(); {
-		if time.Since(begin) > spinTime {
-			g.job.ended.Wait()
-		}
-		runtime.Gosched()
+// help starts n goroutines, which belong to the bubble of the caller.
+func (g *Group[W]) help(n int) {
+	g.helpers = new(sync.WaitGroup)
+	for range n {
+		g.helpers.Go(g.join)
 	}
 }
 
-// done reports, once no task remains to be taken, whether all tasks are done:
-//
-//	active = 0        no goroutine does a task or is about to take one, and
-//	job.pending = 0   no worker has the job and has yet to enter work.
-func (g *Group[W]) done() bool { return g.active.Load() == 0 && g.job.pending.Load() == 0 }
+// wait waits until the tasks that others have taken are done.
+func (g *Group[W]) wait() {
+	if g.helpers != nil {
+		g.helpers.Wait() // so that a bubble's clock may go on if a task sleeps
+		g.helpers = nil
+	}
+	g.job.wait()
+}

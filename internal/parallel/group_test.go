@@ -282,14 +282,14 @@ func TestRunUsesAllThreads(t *testing.T) {
 	c := newCall()
 	for threads := 2; threads <= 6; threads++ {
 		all := testutil.NewBarrier(threads)
-		var pending atomic.Int64
+		var inside atomic.Int64
 		c.during = func(int) {
 			all.Wait() // for all threads: one task each
-			pending.Store(c.group.job.pending.Load())
+			inside.Store(c.group.job.inside.Load())
 			all.Wait()
 		}
 		c.run(t, "all threads", threads, threads, 0, nil)
-		if n := int(pending.Load()); n != threads-1 {
+		if n := int(inside.Load()); n != threads-1 {
 			t.Errorf("%d threads: %d workers", threads, n)
 		}
 	}
@@ -318,7 +318,7 @@ func TestRunWaitsForWorker(t *testing.T) {
 	var looked atomic.Bool
 	c.group.job.do = func() {
 		begun <- true
-		time.Sleep(10 * spinTime) // as if it had lost its processor
+		time.Sleep(10 * DefaultSpin) // as if it had lost its processor
 		work()
 		looked.Store(true)
 	}
@@ -328,6 +328,6 @@ func TestRunWaitsForWorker(t *testing.T) {
 	})
 	if !looked.Load() {
 		t.Error("the call is over, but not its job")
-		c.group.job.ended.Wait()
+		c.group.job.wait()
 	}
 }

@@ -23,15 +23,19 @@ func Limit(threads int) int {
 //	max(n, min(m, 1+s))             otherwise, where m = min(warm, limit)
 //
 // If s < m-1 and such calls follow each other without a pause, Threads also wakes one
-// worker, for the calls to come.
+// worker, for the calls to come, unless the call is in a bubble (see InBubble).
 func Threads(limit int, cold, warm float64) int {
 	n := max(1, int(min(cold, float64(limit))))
 	m := int(min(warm, float64(limit)))
-	if m <= n || smallCalls.backingOff() {
+	if m <= n {
+		return n
+	}
+	now := clock()
+	if smallCalls.backingOff(now) {
 		return n
 	}
 	s := int(spinning.Load())
-	if s < m-1 && smallCalls.frequent() {
+	if s < m-1 && smallCalls.frequent(now) && !InBubble() {
 		wake()
 	}
 	return max(n, min(m, 1+s))

@@ -17,7 +17,7 @@ func TestLimit(t *testing.T) {
 
 // rareCalls makes the next small call one that no other came before, outside of a backoff.
 func rareCalls() {
-	smallCalls.last.Store(-2 * int64(spinTime))
+	smallCalls.last.Store(-2 * int64(DefaultSpin))
 	smallCalls.backoffUntil.Store(0)
 }
 
@@ -54,7 +54,7 @@ func TestThreads(t *testing.T) {
 	} {
 		rareCalls()
 		if c.backoff {
-			smallCalls.backOff(time.Hour)
+			smallCalls.backOff()
 		}
 		spinning.Add(c.spinning)
 		n := Threads(c.limit, c.cold, c.warm)
@@ -83,26 +83,32 @@ func TestFrequentCallsWakeWorkers(t *testing.T) {
 }
 
 // TestCallRate: a call is frequent if the one before was a moment ago, and a backoff ends.
+// Neither lasts if a clock has jumped.
 func TestCallRate(t *testing.T) {
 	var r callRate
-	r.last.Store(-2 * int64(spinTime))
-	if r.frequent() {
-		t.Error("a first call is frequent")
+	r.last.Store(-2 * int64(DefaultSpin))
+	now := int64(time.Hour)
+	for _, c := range []struct {
+		pause time.Duration
+		want  bool
+	}{{0, false}, {0, true}, {DefaultSpin - 1, true}, {DefaultSpin, false}, {-1, false}, {time.Hour, false}, {-time.Hour, false}, {1, true}} {
+		now += int64(c.pause)
+		if got := r.frequent(now); got != c.want {
+			t.Errorf("a call %v after another is frequent: %v", c.pause, got)
+		}
 	}
-	frequent := false
-	for range 1000 {
-		frequent = frequent || r.frequent()
-	}
-	if !frequent {
-		t.Error("1000 calls at once are not frequent")
-	}
-	if r.backingOff() {
+	if r.backingOff(clock()) {
 		t.Error("a backoff from the start")
 	}
-	if r.backOff(time.Hour); !r.backingOff() {
-		t.Error("no backoff of an hour")
+	now = clock()
+	r.backOff()
+	end := r.backoffUntil.Load()
+	if end < now+int64(backoff) || end > clock()+int64(backoff) {
+		t.Errorf("a backoff of %v", time.Duration(end-now))
 	}
-	if r.backOff(-1); r.backingOff() {
-		t.Error("a backoff that does not end")
+	for at, want := range map[int64]bool{end - 1: true, end - int64(backoff): true, end: false, end + 1: false, end - int64(year): false, end + int64(year): false} {
+		if r.backingOff(at) != want {
+			t.Errorf("backing off %v before the end: %v", time.Duration(end-at), !want)
+		}
 	}
 }

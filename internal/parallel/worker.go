@@ -2,7 +2,6 @@ package parallel
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -28,30 +27,18 @@ import (
 // submit a job to it or wake it.
 //
 // Waking a parked worker takes 50 µs and more on a virtual machine, as long as a whole
-// decoding step. So a worker spins for a while after a job before it parks. While it spins
-// it yields its processor to other goroutines, and it parks soon if others want the
-// processor. It parks from time to time in any case, because Go polls the network where a
-// processor is idle.
+// decoding step. So a worker spins for a while after a job before it parks, see spin. While
+// it spins it yields its processor to other goroutines, and it parks soon if others want
+// the processor. It parks from time to time in any case, because Go polls the network where
+// a processor is idle.
 type worker struct {
 	job  atomic.Pointer[job]
 	main func() // w.run as a closure, built once: go w.run() would allocate
 }
 
-// A job is work for any number of workers. It is pending for those that it was submitted
-// to and that have not finished it and were not canceled.
-type job struct {
-	do      func()         // the part of one worker
-	pending atomic.Int64   // number of workers
-	ended   sync.WaitGroup // the same number, to block on
-}
-
 var running, parked job
 
 const (
-	// spinTime is how long an idle worker spins before it parks. It is about the time
-	// that waking a worker takes, so at most twice the time is spent that was needed.
-	spinTime = 100 * time.Microsecond
-
 	// maxLifetime is how long the goroutine of a worker lives, jobs included, before the
 	// worker parks. With calls that follow each other without a pause on two processors,
 	// the slowest tenth of network pings took 1 to 2 ms if workers did not spin, 3 ms with
@@ -60,10 +47,6 @@ const (
 
 	// pollCount is how often an idle worker polls before it yields its processor.
 	pollCount = 50
-
-	// maxYields bounds how often an idle worker yields before it parks, for clocks that
-	// advance in steps of milliseconds.
-	maxYields = 150
 
 	// A yield that takes longer than preemption shows that others use the processor. A
 	// worker parks after two such yields in a row. It is then no use to wake one for a
@@ -85,8 +68,7 @@ var spinning atomic.Int64
 
 // submit submits j to a worker, which starts at once if it is idle.
 func submit(j *job) *worker {
-	j.pending.Add(1)
-	j.ended.Add(1)
+	j.inside.Add(1)
 	w := workers.Get()
 	if w.job.CompareAndSwap(nil, j) {
 		spinning.Add(-1)
@@ -113,13 +95,7 @@ func (w *worker) cancel(j *job) {
 		return
 	}
 	workers.Put(w)
-	j.end()
-}
-
-// end records that one worker has finished j or was canceled.
-func (j *job) end() {
-	j.pending.Add(-1)
-	j.ended.Done()
+	j.leave()
 }
 
 // putIdle makes a worker idle and puts it into the free list.
@@ -144,11 +120,11 @@ func wake() {
 
 // run is the goroutine of a worker. It does jobs until the worker parks.
 func (w *worker) run() {
-	end := time.Now().Add(maxLifetime)
+	end := clock() + int64(maxLifetime)
 	for j := w.next(end); j != nil; j = w.next(end) {
 		w.do(j)
-		w.putIdle() // before end: the caller may have the next job for it at once
-		j.end()
+		w.putIdle() // before leave: the caller may have the next job for it at once
+		j.leave()
 	}
 }
 
@@ -158,7 +134,7 @@ func (w *worker) do(j *job) {
 	returned := false
 	defer func() {
 		if !returned {
-			j.end()
+			j.leave()
 		}
 	}()
 	j.do()
@@ -166,17 +142,18 @@ func (w *worker) do(j *job) {
 }
 
 // next spins until a job is submitted. It returns nil when the worker has parked.
-func (w *worker) next(end time.Time) *job {
+func (w *worker) next(end int64) *job {
 	processors := int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
-	last, preempted := time.Now(), 0
-	spinEnd := last.Add(spinTime)
+	last, preempted, limit := clock(), 0, spin.Load()
+	end = min(end, last+limit)
+	mostYields := spinYields(limit)
 	for yields := 0; ; yields++ {
-		park := preempted > 1 || yields == maxYields ||
-			last.After(spinEnd) || last.After(end) || spinning.Load() >= processors
+		park := preempted > 1 || yields >= mostYields ||
+			last > end || spinning.Load() >= processors
 		if park && w.job.CompareAndSwap(nil, &parked) {
 			spinning.Add(-1)
 			if preempted > 1 {
-				smallCalls.backOff(backoff)
+				smallCalls.backOff()
 			}
 			return nil
 		}
@@ -184,8 +161,8 @@ func (w *worker) next(end time.Time) *job {
 			return j
 		}
 		runtime.Gosched()
-		now := time.Now()
-		if now.Sub(last) > preemption {
+		now := clock()
+		if now-last > int64(preemption) {
 			preempted++
 		} else {
 			preempted = 0

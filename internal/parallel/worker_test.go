@@ -35,10 +35,16 @@ func heldWorker() (w *worker, release chan bool) {
 	return w, release
 }
 
+func newJob(do func()) *job {
+	j := new(job)
+	j.init(do)
+	return j
+}
+
 // countingJob returns a job that counts how often workers do it.
 func countingJob() (j *job, done *atomic.Int64) {
 	done = new(atomic.Int64)
-	return &job{do: func() { done.Add(1) }}, done
+	return newJob(func() { done.Add(1) }), done
 }
 
 // TestSubmittedJobIsDone: a job that is not canceled is done once for each submit.
@@ -49,9 +55,9 @@ func TestSubmittedJobIsDone(t *testing.T) {
 		for range n {
 			submit(j)
 		}
-		j.ended.Wait()
-		if done.Load() != n || j.pending.Load() != 0 {
-			t.Errorf("submitted to %d workers: done %d times, %d pending", n, done.Load(), j.pending.Load())
+		j.wait()
+		if done.Load() != n || j.inside.Load() != 0 {
+			t.Errorf("submitted to %d workers: done %d times, %d have it", n, done.Load(), j.inside.Load())
 		}
 	}
 }
@@ -66,8 +72,8 @@ func TestCanceledJobIsNotDone(t *testing.T) {
 		t.Fatal("the free worker did not get the job")
 	}
 	w.cancel(j)
-	j.ended.Wait()
-	if n := j.pending.Load(); n != 0 {
+	j.wait()
+	if n := j.inside.Load(); n != 0 {
 		t.Errorf("%d workers still have the job", n)
 	}
 	if n := spinning.Load(); n != 1 || w.job.Load() != nil || !slices.Contains(workers.free, w) {
@@ -89,8 +95,8 @@ func TestCancelRacesWithStart(t *testing.T) {
 			runtime.Gosched()
 		}
 		w.cancel(j)
-		j.ended.Wait()
-		if n := j.pending.Load(); n != 0 {
+		j.wait()
+		if n := j.inside.Load(); n != 0 {
 			t.Fatalf("%d workers have the job after its end", n)
 		}
 		if n := done.Swap(-1); n > 1 {
@@ -117,7 +123,7 @@ func TestIdleWorkerGetsJob(t *testing.T) {
 		t.Errorf("%d goroutines before the job, %d with it; %d workers are idle", goroutines, n, spinning.Load())
 	}
 	close(release)
-	j.ended.Wait()
+	j.wait()
 	if done.Load() != 1 {
 		t.Error("the idle worker has not done the job")
 	}
@@ -151,7 +157,7 @@ func TestIdleWorkerParks(t *testing.T) {
 		if submit(j) != w {
 			t.Fatal("the free worker did not get the job")
 		}
-		j.ended.Wait()
+		j.wait()
 		waitParked(t)
 		if done.Load() != 1 || w.job.Load() != &parked {
 			t.Errorf("the job was done %d times; the worker is parked: %v", done.Load(), w.job.Load() == &parked)
@@ -172,7 +178,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// TestHowLongWorkersSpin: an idle worker spins for spinTime. It parks at once if its
+// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets. It parks at once if its
 // lifetime is over or if as many workers spin as there are processors, and after two
 // yields if others use the processor in the meantime.
 //
@@ -190,8 +196,8 @@ func TestHowLongWorkersSpin(t *testing.T) {
 		spinning  int64         // workers, this one included
 		few, many int64         // yields
 	}{
-		{"it spins", 0, 0, 0, 3, maxYields},
-		{"spin time", 0, spinTime / 10, 0, 1, 11},
+		{"it spins", 0, 0, 0, 3, int64(spinYields(int64(DefaultSpin)))},
+		{"spin time", 0, DefaultSpin / 10, 0, 1, 11},
 		{"lifetime", maxLifetime, 0, 0, 0, 0},
 		{"as many as processors", 0, 0, 1, 0, 0},
 		{"preemption", 0, 2 * preemption, 0, 1, 2},
@@ -209,12 +215,11 @@ func TestHowLongWorkersSpin(t *testing.T) {
 		least, most := int64(math.MaxInt64), int64(0)
 		for range 20 {
 			atEnd := int64(0)
-			j := &job{do: func() {
+			j := newJob(func() {
 				busy(c.job)
 				atEnd = yields.Load()
-			}}
-			j.pending.Add(1)
-			j.ended.Add(1)
+			})
+			j.inside.Add(1)
 			w := workers.New()
 			w.job.Store(j)
 			spinning.Add(c.spinning - 1)
@@ -260,7 +265,7 @@ func TestBackoff(t *testing.T) {
 	j, _ := countingJob()
 	waitFor(t, "a worker backs off", func() bool {
 		submit(j)
-		j.ended.Wait()
+		j.wait()
 		return smallCalls.backoffUntil.Load() != 0
 	})
 	stop.Store(true)

@@ -1,0 +1,77 @@
+package parallel
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// setSpin is SetSpin for the duration of a test.
+func setSpin(t *testing.T, d time.Duration) {
+	before := SetSpin(d)
+	t.Cleanup(func() { SetSpin(before) })
+}
+
+// TestReadSpin reads good and bad values of ATTN_SPIN.
+func TestReadSpin(t *testing.T) {
+	setSpin(t, DefaultSpin)
+	for value, want := range map[string]time.Duration{
+		"": DefaultSpin, "off": 0, "0": 0, "0s": 0, "20us": 20 * time.Microsecond, "1.5ms": 1500 * time.Microsecond,
+		"Off": -1, "on": -1, "50": -1, "-1us": -1, " 1us": -1,
+	} {
+		readSpin(value)
+		f := CheckSpin()
+		if bad := want < 0; bad != (f != nil) {
+			t.Errorf("%q: %v", value, f)
+		} else if bad && (f.Arg != "ATTN_SPIN" || !strings.Contains(f.Got, value)) {
+			t.Errorf("%q: %+v", value, f)
+		}
+		if want < 0 {
+			want = DefaultSpin
+		}
+		if got := SetSpin(-1); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+		if SetSpin(-1); (CheckSpin() == nil) != (f == nil) {
+			t.Errorf("%q: asking has changed the error", value)
+		}
+		if SetSpin(time.Second); CheckSpin() != nil {
+			t.Errorf("%q: an error after SetSpin", value)
+		}
+	}
+}
+
+// TestSetSpin: workers and callers spin as long as SetSpin says, and not at all with 0.
+func TestSetSpin(t *testing.T) {
+	emptyPool(t)
+	j, _ := countingJob()
+	spins := func(d time.Duration) (least time.Duration) {
+		setSpin(t, d)
+		least = time.Hour
+		for range 10 {
+			submit(j)
+			j.wait()
+			began := time.Now()
+			for spinning.Load() > 0 {
+				time.Sleep(time.Microsecond)
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	if d := spins(0); d > 30*time.Microsecond {
+		t.Errorf("spinning is off, and a worker spins for %v", d)
+	}
+	if short, long := spins(50*time.Microsecond), spins(time.Millisecond); short > 800*time.Microsecond || long < 100*time.Microsecond {
+		t.Errorf("workers spin for %v if that is 50 µs, %v if it is 1 ms", short, long)
+	}
+	setSpin(t, 0)
+	for range 1000 {
+		if n := Threads(2, 1, 2); n != 1 {
+			t.Fatalf("spinning is off, and Threads counts on %d threads", n)
+		}
+	}
+	if n := spinning.Load(); n > 0 {
+		t.Errorf("spinning is off, and Threads has woken %d workers", n)
+	}
+}

@@ -1,0 +1,30 @@
+package kernel
+
+import (
+	"time"
+
+	"github.com/attn-go/attn/internal/parallel"
+)
+
+// SetSpin sets how long a worker of the pool spins for the next call after it has worked
+// on one, and how long a call spins for its last tasks, before they park. It returns the
+// duration before. A negative d changes nothing. It is a setting of the whole program, not
+// of a call, as all calls share the pool, and may be made at any time.
+//
+// The default is 50 µs. The environment variable ATTN_SPIN is another one: "off", or a
+// duration as [time.ParseDuration] reads it. If it is anything else, calls return an
+// [*ArgumentError] until the program calls SetSpin.
+//
+// What it gains: waking a parked worker takes 5 µs, and on a virtual machine 50 µs and
+// more. Calls of 10 µs and more that follow each other within d find their workers awake
+// and use more threads.
+//
+// What it costs: up to d of CPU time for each worker after a call that no other follows.
+// That counts where CPU time is rationed or paid for, as in containers with a quota: 0
+// turns spinning off. More than 4 ms has no effect, as workers park from time to time in
+// any case. A worker that spins yields to other goroutines, and parks at once if these
+// need its processor.
+//
+// OpenMP's KMP_BLOCKTIME, which is 200 ms by default, and ONNX Runtime's allow_spinning
+// are settings of the same kind.
+func SetSpin(d time.Duration) (previous time.Duration) { return parallel.SetSpin(d) }
