@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bench mca generate drift lint vet fmt race v3 standalone fuzz cross build-all
+.PHONY: help test bench mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -79,6 +79,9 @@ fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
 	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
 	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
+
+soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
+	go run ./tools/soak $(ARGS)
 
 # Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512.
 # There are also big-endian and 32-bit machines.

@@ -28,9 +28,9 @@ const Contract = 2
 // options. They do not depend on the tier, threads, batch or tiling, see the package
 // documentation.
 //
-// The call allocates nothing once warm and may be made from many goroutines at once.
-// Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
-// see [Exec].
+// In the steady state, where calls repeat, a call allocates nothing, see [ReleaseMemory].
+// It may be made from many goroutines at once. Its workspace is O(threads), never
+// O(Lq·Lk). Workers of the pool end soon after it, see [Exec].
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
 func Attention(out, q, k, v Tensor, opts Options) error {

@@ -51,7 +51,7 @@
 //   - keys that come chunk by chunk and are not kept: [AccumulatePartials]
 //   - which tier runs: [Tiers]; another tier, fewer threads, my own parallel-for:
 //     [Exec], which is part of Options
-//   - how long workers spin after a call: [SetSpin]
+//   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
 //   - what was wrong with a call: [ArgumentError], [TierError]; panics: [TaskPanic]
 //   - the same bits from my own code: the numeric contract below, [Contract], and
 //     package numeric

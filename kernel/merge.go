@@ -28,7 +28,7 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 	if f := checkMerge(out.view(), parts, &opts); f != nil {
 		return argumentError(f)
 	}
-	m := engine.NewMerge()
+	m := engine.NewMerge(len(parts))
 	m.Out, m.Sinks, m.LSE = view.Tensor(out), opts.Sinks, view.Tensor(opts.LSE)
 	for x := range parts {
 		p := &parts[x]

@@ -7,15 +7,22 @@ import (
 )
 
 // A scratch is the memory that a call needs beside its arguments. It grows to what the
-// largest call needed and is recycled, so that a warm program allocates nothing.
+// largest call of late needed and is recycled, so that in the steady state calls allocate
+// nothing.
 type scratch struct {
 	floats  []float32
 	used    int // number of floats that the call has taken
 	doubles []float64
 	custom  customScore
+
+	floatsUsage, doublesUsage parallel.Usage
+	memory                    parallel.Memory
 }
 
-var scratches = parallel.FreeList[scratch]{New: newScratch}
+var scratches = parallel.FreeList[scratch]{
+	New:    newScratch,
+	Memory: func(s *scratch) *parallel.Memory { return &s.memory },
+}
 
 func newScratch() *scratch {
 	s := new(scratch)
@@ -32,13 +39,11 @@ func getScratch(sizes ...int) *scratch {
 	}
 	s := scratches.Get()
 	s.used = 0
-	if len(s.floats) < n {
-		if !hugepages.Fits(n, 4) {
-			scratches.Put(s)
-			return nil
-		}
-		s.floats = make([]float32, n)
+	if len(s.floats) < n && !hugepages.Fits(n, 4) {
+		scratches.Put(s)
+		return nil
 	}
+	parallel.Fit(&s.memory, &s.floatsUsage, &s.floats, n, parallel.Make[float32])
 	return s
 }
 
@@ -58,9 +63,7 @@ func (s *scratch) takeFloats(n int) []float32 {
 
 // takeDoubles returns n float64. It may be called once per call.
 func (s *scratch) takeDoubles(n int) []float64 {
-	if len(s.doubles) < n {
-		s.doubles = make([]float64, n)
-	}
+	parallel.Fit(&s.memory, &s.doublesUsage, &s.doubles, n, parallel.Make[float64])
 	return s.doubles[:n]
 }
 

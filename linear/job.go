@@ -9,7 +9,7 @@ import (
 )
 
 // A job is one call of Apply, cut into tasks. Jobs are recycled with all memory that
-// they need, so that a warm call allocates nothing.
+// they need, so that in the steady state a call allocates nothing.
 //
 // A task is a block of rows of x times some panels of weights. It goes through K in
 // steps: all panels by the first step, then all by the next; between the steps the
@@ -26,8 +26,10 @@ type job struct {
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	widens                 bool // 16-bit weights are widened once for a block of rows
 	threads                int
+	mostThreads            int // that the same call may have the next time
 
 	workers parallel.Group[scratch]
+	memory  parallel.Memory // none but the job itself
 }
 
 const (
@@ -62,8 +64,14 @@ const (
 )
 
 var (
-	jobs      = parallel.FreeList[job]{New: newJob}
-	scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+	jobs = parallel.FreeList[job]{
+		New:    newJob,
+		Memory: func(j *job) *parallel.Memory { return &j.memory },
+	}
+	scratches = parallel.FreeList[scratch]{
+		New:    func() *scratch { return new(scratch) },
+		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
+	}
 )
 
 func newJob() *job {
@@ -75,7 +83,13 @@ func newJob() *job {
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, parallel.Limit(opts.Threads))
-	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, opts.ParallelFor)
+	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, j.reserve(), opts.ParallelFor)
+}
+
+// reserve returns what the same call may need on more threads.
+func (j *job) reserve() parallel.Reserve {
+	l := j.linear
+	return parallel.Reserve{Threads: j.mostThreads, Shape: [...]int{l.n, l.k, int(l.dtype), j.steps, j.out.rows}}
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
@@ -87,7 +101,8 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
-	threads := j.usefulThreads(limit)
+	var threads int
+	threads, j.mostThreads = j.usefulThreads(limit)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
@@ -96,28 +111,38 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
 }
 
-// usefulThreads returns the thread count of the job, at most limit.
-func (j *job) usefulThreads(limit int) int {
+// usefulThreads returns the thread count of the job, at most limit, and what it may be the
+// next time.
+func (j *job) usefulThreads(limit int) (n, most int) {
 	weights := float64(j.linear.n) * float64(j.linear.k)
 	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	return parallel.Threads(limit, work, 1+parallel.WarmGain*work)
 }
 
-// A scratch is the memory of one worker. It grows to what the largest call needed and
-// is recycled.
+// A scratch is the memory of one worker. It grows to what the largest call of late needed
+// and is recycled.
 type scratch struct {
 	wide []float32 // some rows of a panel, widened
 	edge []float32 // the sums of the last panel, if out lacks columns for them
+
+	wideUsage, edgeUsage parallel.Usage
+	memory               parallel.Memory
 }
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *job) {
 	l := j.linear
-	if n := ukernel.PanelLanes * min(j.steps, l.k); l.dtype != view.Float32 && len(s.wide) < n {
-		s.wide = rows.Aligned(n)
+	if l.dtype != view.Float32 {
+		parallel.Fit(&s.memory, &s.wideUsage, &s.wide, ukernel.PanelLanes*min(j.steps, l.k), rows.Aligned)
 	}
-	if n := ukernel.PanelLanes * ints.CeilDiv(j.out.rows, j.rowBlocks); l.n%ukernel.PanelStep != 0 && len(s.edge) < n {
-		s.edge = rows.Aligned(n)
+	if l.n%ukernel.PanelStep != 0 {
+		m := j.out.rows
+		if j.threads == j.mostThreads {
+			m = ints.CeilDiv(m, j.rowBlocks)
+		} else { // with another number of threads there may be fewer blocks
+			m = min(m, maxRows)
+		}
+		parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, ukernel.PanelLanes*m, rows.Aligned)
 	}
 }

@@ -109,7 +109,8 @@ type Options struct {
 // So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
 // number of threads or the other rows.
 //
-// The call allocates nothing once warm and may be made from many goroutines at once.
+// In the steady state, where calls repeat, a call allocates nothing, see
+// [kernel.ReleaseMemory]. It may be made from many goroutines at once.
 // An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {

@@ -96,7 +96,7 @@ func (r *Rope) compute(position int, row []float32) {
 // positions, which are those of every batch row, or B·L, one batch row after the other.
 // Any int is a position. Rotating by -p undoes rotating by p, up to rounding.
 //
-// The call allocates nothing once warm. Calls that share no row may run at once. An
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no row may run at once. An
 // error is a [*kernel.ArgumentError] and leaves x untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 	v := (*view.Tensor)(&x)
@@ -108,9 +108,7 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 	}
 	s := scratches.Get()
 	defer scratches.Put(s)
-	if len(s.row) < r.Dims() {
-		s.row = make([]float32, r.Dims())
-	}
+	parallel.Fit(&s.memory, &s.usage, &s.row, r.Dims(), parallel.Make[float32])
 	length := v.Dim(2)
 	for b := range v.Dim(0) {
 		for l := range length {
@@ -128,9 +126,16 @@ func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 }
 
 // scratch holds the cosines and sines of a position that is not in the table.
-type scratch struct{ row []float32 }
+type scratch struct {
+	row    []float32
+	usage  parallel.Usage
+	memory parallel.Memory
+}
 
-var scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+var scratches = parallel.FreeList[scratch]{
+	New:    func() *scratch { return new(scratch) },
+	Memory: func(s *scratch) *parallel.Memory { return &s.memory },
+}
 
 // row returns the cosines and sines of a position, from the table or computed into
 // memory.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -23,14 +24,13 @@ const (
 // paddedWeights returns the weights times the scale, in the unit of exp2, with zeros
 // up to whole chains.
 func (j *Job) paddedWeights() []float32 {
-	w := j.weightsMemory[:0]
-	for _, x := range j.Additive {
-		w = append(w, float32(float64(x)*j.AdditiveScale*math.Log2E))
+	n := padded(len(j.Additive))
+	parallel.Fit(&j.memory, &j.weightsUsage, &j.weightsMemory, n, parallel.Make[float32])
+	w := j.weightsMemory[:n]
+	for i, x := range j.Additive {
+		w[i] = float32(float64(x) * j.AdditiveScale * math.Log2E)
 	}
-	for len(w) < padded(len(j.Additive)) {
-		w = append(w, 0)
-	}
-	j.weightsMemory = w
+	clear(w[len(j.Additive):])
 	return w
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -18,6 +19,7 @@ import (
 type floatRows struct {
 	copies bool // rows are copied to memory as float32; otherwise get returns the tensor's own
 	memory []float32
+	usage  parallel.Usage
 	head   kvHead
 	cached mask.Span // the rows in memory, the first one at its start
 }
@@ -25,11 +27,11 @@ type floatRows struct {
 // fit makes room for a block of rows of t and empties the cache. Rows are copied unless
 // they are float32 and lie at equal distances; those in pages are copied if gather is
 // true.
-func (f *floatRows) fit(t *view.Tensor, gather bool) {
+func (f *floatRows) fit(m *parallel.Memory, t *view.Tensor, gather bool) {
 	f.cached = mask.Span{}
 	f.copies = t.DType() != view.Float32 || t.IsPaged() && gather
-	if n := BlockKeys * t.Dim(3); f.copies && len(f.memory) < n {
-		f.memory = rows.Aligned(n)
+	if f.copies {
+		parallel.Fit(m, &f.usage, &f.memory, BlockKeys*t.Dim(3), rows.Aligned)
 	}
 }
 

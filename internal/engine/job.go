@@ -6,7 +6,7 @@ import (
 )
 
 // A Job is the state of one call. Jobs are recycled with all memory that they need, so
-// that a warm call allocates nothing.
+// that in the steady state a call allocates nothing.
 type Job struct {
 	Call
 	derived
@@ -22,11 +22,20 @@ type Job struct {
 	splittable bool
 
 	weightsMemory []float32 // of derived.additive
+	weightsUsage  parallel.Usage
+	memory        parallel.Memory
 }
 
 var (
-	jobs      = parallel.FreeList[Job]{New: newJob}
-	scratches = parallel.FreeList[scratch]{New: func() *scratch { return new(scratch) }}
+	jobs = parallel.FreeList[Job]{
+		New:    newJob,
+		Memory: func(j *Job) *parallel.Memory { return &j.memory },
+		OnFree: (*Job).free,
+	}
+	scratches = parallel.FreeList[scratch]{
+		New:    func() *scratch { return new(scratch) },
+		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
+	}
 )
 
 func newJob() *Job {
@@ -34,7 +43,18 @@ func newJob() *Job {
 	j.ring.init()
 	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
 	j.workers.OnStop = j.ring.stop
+	j.workers.OnDrop = func() {
+		j.memory.Forget()
+		j.free()
+	}
 	return j
+}
+
+// free makes a Job that is not recycled hold no memory: tiles of other calls' threads may
+// still point to it.
+func (j *Job) free() {
+	j.ring.memory, j.ring.slots, j.ring.merged = nil, nil, tile{}
+	j.weightsMemory, j.additive = nil, nil
 }
 
 // New returns a Job whose Call is zero.
@@ -48,11 +68,26 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.makePlan(parallel.Limit(threads))
-	j.workers.Run(j.tasks, j.threads, parallelFor)
+	j.workers.Run(j.tasks, j.threads, j.reserve(), parallelFor)
+}
+
+// reserve returns what the same call may need on more threads.
+func (j *Job) reserve() parallel.Reserve {
+	if j.mostThreads <= j.threads {
+		return parallel.Reserve{}
+	}
+	types := int(j.K.DType())<<16 | int(j.V.DType())<<8
+	for i, is := range [...]bool{j.needsRows(), j.ScoreMod != nil, j.K.IsPaged(), j.V.IsPaged(), j.isSkinny(j.rows())} {
+		if is {
+			types |= 1 << i
+		}
+	}
+	return parallel.Reserve{Threads: j.mostThreads, Shape: [...]int{j.d()<<8 | j.lanes, j.dv(), j.maxTiles, len(j.additive), types}}
 }
 
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
 	j.Call, j.derived = Call{}, derived{}
+	j.ring.end()
 	jobs.Put(j)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -75,6 +76,27 @@ func TestRingDoesNotGrow(t *testing.T) {
 	})
 }
 
+// TestTilesAreAsWideAsRows: a call with few rows has tiles for these rows alone, not for
+// those of the widest tile.
+func TestTilesAreAsWideAsRows(t *testing.T) {
+	const d, dv = 16, 12
+	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+		eager := *tier
+		eager.ThreadFMAs = 1
+		j := newPlanned(&eager, Call{Out: floats(1, 1, 1, dv), Q: floats(1, 1, 1, d), K: floats(1, 1, 20*BlockKeys, d), V: floats(1, 1, 20*BlockKeys, dv)}, 3)
+		lanes := tier.Tile(1).Lanes
+		for i := range j.ring.slots {
+			if s := &j.ring.slots[i].tile[0]; len(s.q) != lanes*d || len(s.o) != lanes*dv {
+				t.Fatalf("slot %d has %d and %d floats for one row, want %d and %d", i, len(s.q), len(s.o), lanes*d, lanes*dv)
+			}
+		}
+		var s scratch
+		if s.fit(j); len(s.tiles[0].q) != lanes*d || len(s.partial) != lanes*dv {
+			t.Errorf("a thread has %d and %d floats for one row, want %d and %d", len(s.tiles[0].q), len(s.partial), lanes*d, lanes*dv)
+		}
+	})
+}
+
 // TestWideRowsAreKept: rows that have been widened are not widened again, and only rows
 // that are asked for are read.
 func TestWideRowsAreKept(t *testing.T) {
@@ -87,7 +109,7 @@ func TestWideRowsAreKept(t *testing.T) {
 	span := func(lo, hi int) mask.Span { return mask.Span{Lo: lo, Hi: hi} }
 	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
 		var f floatRows
-		f.fit(&x, false)
+		f.fit(new(parallel.Memory), &x, false)
 		for _, step := range []struct {
 			h, lo, n int
 			have     mask.Span

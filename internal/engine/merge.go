@@ -20,6 +20,10 @@ type Merge struct {
 	kern    *ukernel.TileKernels
 	chunk   int // rows of a task
 	workers parallel.Group[mergeScratch]
+
+	parts      []Part // memory of Parts
+	partsUsage parallel.Usage
+	memory     parallel.Memory
 }
 
 // A Part is some blocks of partial results, [Blocks, B, H, Lq] each.
@@ -34,26 +38,42 @@ type mergeScratch struct {
 	o                     []float32 // up to the end of the last vector
 	in, alpha, beta, zero [ukernel.MaxLanes]float32
 	max, sum              float32
+
+	oMemory []float32
+	oUsage  parallel.Usage
+	memory  parallel.Memory
 }
 
 var (
-	merges         = parallel.FreeList[Merge]{New: newMerge}
-	mergeScratches = parallel.FreeList[mergeScratch]{New: func() *mergeScratch { return new(mergeScratch) }}
+	merges = parallel.FreeList[Merge]{
+		New:    newMerge,
+		Memory: func(m *Merge) *parallel.Memory { return &m.memory },
+	}
+	mergeScratches = parallel.FreeList[mergeScratch]{
+		New:    func() *mergeScratch { return new(mergeScratch) },
+		Memory: func(s *mergeScratch) *parallel.Memory { return &s.memory },
+	}
 )
 
 func newMerge() *Merge {
 	m := new(Merge)
+	m.workers.OnDrop = m.memory.Forget
 	m.workers.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, func(s *mergeScratch, i int) { m.task(s, i) })
 	return m
 }
 
-// NewMerge returns a Merge without parts.
-func NewMerge() *Merge { return merges.Get() }
+// NewMerge returns a Merge without parts, with room for n.
+func NewMerge(n int) *Merge {
+	m := merges.Get()
+	parallel.Fit(&m.memory, &m.partsUsage, &m.parts, n, parallel.Make[Part])
+	m.Parts = m.parts[:0]
+	return m
+}
 
 // Release gives the merge back. It forgets the caller's memory.
 func (m *Merge) Release() {
 	clear(m.Parts)
-	m.Out, m.Parts, m.Sinks, m.LSE = view.Tensor{}, m.Parts[:0], nil, view.Tensor{}
+	m.Out, m.Parts, m.Sinks, m.LSE = view.Tensor{}, nil, nil, view.Tensor{}
 	merges.Put(m)
 }
 
@@ -70,13 +90,13 @@ func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task f
 		return
 	}
 	work := float64(rows) * float64(blocks) * float64(m.Out.Dim(3)) * mergeCost / float64(t.ThreadFMAs)
-	threads = parallel.Threads(parallel.Limit(threads), 1+work, 1+parallel.WarmGain*work)
+	threads, most := parallel.Threads(parallel.Limit(threads), 1+work, 1+parallel.WarmGain*work)
 	m.chunk = rows
 	if threads > 1 {
 		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
 	}
 	tasks := ints.CeilDiv(rows, m.chunk)
-	m.workers.Run(tasks, min(threads, tasks), parallelFor)
+	m.workers.Run(tasks, min(threads, tasks), parallel.Reserve{Threads: min(most, rows), Shape: [...]int{m.Out.Dim(3), m.kern.Lanes, 0, 0, 0}}, parallelFor)
 }
 
 // mergeCost is how many FMAs of a product take as long as merging one number: it
@@ -95,10 +115,8 @@ func (m *Merge) task(s *mergeScratch, i int) {
 // fit makes room for a row of m.
 func (s *mergeScratch) fit(m *Merge) {
 	n := ints.CeilDiv(m.Out.Dim(3), m.kern.Lanes) * m.kern.Lanes
-	if cap(s.o) < n {
-		s.o = make([]float32, n)
-	}
-	s.o = s.o[:n]
+	parallel.Fit(&s.memory, &s.oUsage, &s.oMemory, n, parallel.Make[float32])
+	s.o = s.oMemory[:n]
 }
 
 // row merges row r, counted over [B, H, Lq].

@@ -47,7 +47,7 @@ func (t *tile) recompute(r int) {
 	s, j := t.scratch, t.job
 	x := &s.exact
 	width := j.tier.Tile(1).Lanes
-	x.fit(j, width)
+	x.fit(j, &s.memory, width)
 	x.begin(s, t.head, r, 1, false)
 	x.exact = true
 	for lo := blockStart(x.visible.Lo); lo < x.visible.Hi && !x.isNaNForGood(); lo = ints.AddSat(lo, BlockKeys) {

@@ -14,10 +14,15 @@ import (
 // It decides about speed alone: no cut changes a bit.
 type plan struct {
 	width    int      // lanes of a full tile; the last one of a KV head may be narrower
+	lanes    int      // most lanes of a tile of this call
 	buckets  []bucket // ordered by their tasks
 	maxTiles int      // most tiles of a task
 	tasks    int
 	threads  int
+
+	// mostThreads is what threads may be the next time, for the same call.
+	mostThreads int
+	ringThreads int // for which the ring has room, if it is used then
 }
 
 // A bucket is a range of KV heads with equal numbers of rows and of keys. One of its
@@ -61,18 +66,23 @@ const (
 // makePlan plans the call for at most limit threads.
 func (j *Job) makePlan(limit int) {
 	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
+	j.lanes = j.tier.Tile(min(j.width, max(1, j.rows()))).Lanes
 	threads := limit
 	j.findBuckets(threads > 1)
 	total, wanted := j.totalWork(), 1
 	if threads > 1 {
 		work := total / float64(j.tier.ThreadFMAs)
-		threads = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
+		threads, j.mostThreads = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
 		if threads > 1 {
 			wanted = tasksPerThread * threads
 		}
 	}
 	for x := range j.buckets {
-		j.cut(&j.buckets[x], total, wanted, threads)
+		b := &j.buckets[x]
+		j.cut(b, total, wanted, threads)
+		if threads < j.mostThreads {
+			j.prepare(b, total)
+		}
 	}
 	if len(j.buckets) > 1 {
 		slices.SortStableFunc(j.buckets, largestTasksFirst)
@@ -84,9 +94,30 @@ func (j *Job) makePlan(limit int) {
 		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
 	}
 	j.threads = min(threads, j.tasks)
-	if len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0 {
-		j.ring.fit(j)
+	if threads == j.mostThreads {
+		j.mostThreads = j.threads
 	}
+	split := len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0
+	if split {
+		j.ringThreads = max(j.ringThreads, j.threads)
+	}
+	if j.ringThreads > 0 {
+		j.ring.fit(j, j.ringThreads)
+	}
+	if split {
+		j.ring.begin(j.threads)
+	}
+}
+
+// prepare makes room for what the tasks of bucket b need if the same call is made on
+// mostThreads, or on any number between.
+func (j *Job) prepare(b *bucket, total float64) {
+	j.maxTiles = max(j.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
+	parts := j.headWork(b) / total * float64(tasksPerThread*j.mostThreads)
+	if !j.canSplit(b) || !(parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
+		return
+	}
+	j.ringThreads = j.mostThreads
 }
 
 // findBuckets lists the KV heads. With one thread, only different numbers of rows
@@ -138,16 +169,21 @@ func (j *Job) headWork(b *bucket) float64 { return b.pairs() * float64(j.d()+j.d
 func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
 	head := j.headWork(b) * float64(wanted)
 	parts := head / total // that a KV head should have
-	share := min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
+	share := j.sharedTiles()
 	b.headsPerTask = 1
 	b.tasksPerHead = max(ints.CeilDiv(b.tiles, share), int(math.Ceil(min(parts, float64(b.tiles)))))
 	if b.tasksPerHead == 1 {
 		b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
 	}
 	b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
-	if threads > 1 && j.splittable && j.splits(b, parts, threads) {
+	if threads > 1 && j.splits(b, parts, threads) {
 		j.split(b)
 	}
+}
+
+// sharedTiles returns the most tiles of a task.
+func (j *Job) sharedTiles() int {
+	return min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
 }
 
 // splits decides about split-KV. parts is the number of tasks that a KV head should have.

@@ -9,10 +9,12 @@ import (
 // A ring is the ring buffer in which the blocks of split tiles wait to be merged in
 // order.
 type ring struct {
-	slots   []ringSlot
+	memory  []ringSlot
+	slots   []ringSlot   // those that the call uses
 	next    atomic.Int64 // number of the block to be merged next
 	merging sync.Mutex   // held by the thread that merges
 	merged  tile         // all blocks of a tile so far
+	fitted  ringFit      // for what there is room
 
 	// Threads that wait for a slot yield a few times and then park: the one that they
 	// wait for may need their processor.
@@ -20,6 +22,12 @@ type ring struct {
 	moved   sync.Cond // next has been raised
 	waiters atomic.Int64
 	stopped atomic.Bool // a task has failed: waitFree returns false
+}
+
+// A ringFit says for what fit has made room. Calls repeat, and there are many slots.
+type ringFit struct {
+	slots, lanes, q, o int
+	epoch              uint32
 }
 
 // A ringSlot holds one block at a time, of those whose numbers are equal modulo the
@@ -39,19 +47,39 @@ const (
 
 func (r *ring) init() { r.moved.L = &r.mu }
 
-// fit prepares the ring for the tasks of j.
-func (r *ring) fit(j *Job) {
-	n := slotsPerThread * j.threads
-	if len(r.slots) < n {
-		r.slots = make([]ringSlot, n)
+// fit makes room for the tasks of j on so many threads.
+func (r *ring) fit(j *Job, threads int) {
+	n := slotsPerThread * threads
+	fitted := ringFit{n, j.lanes, max(j.d(), len(j.additive)), j.dv(), j.memory.Epoch()}
+	if r.fitted == fitted {
+		return
 	}
+	r.fitted = fitted
+	if more := n - len(r.memory); more > 0 {
+		r.memory = append(r.memory, make([]ringSlot, more)...)
+	}
+	for i := range r.memory[:n] {
+		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
+	}
+	r.merged.fit(j, &j.memory, j.lanes)
+}
+
+// begin prepares the ring for the tasks of a call on so many threads. fit has made room for
+// them.
+func (r *ring) begin(threads int) {
+	r.slots = r.memory[:slotsPerThread*threads]
 	for i := range r.slots {
-		t := &r.slots[i].tile[0]
-		t.fit(j, j.width)
-		t.n = 0 // not a tile of this call
+		r.slots[i].tile[0].n = 0 // not a tile of this call
 	}
-	r.merged.fit(j, j.width)
 	r.next.Store(0)
+}
+
+// end ends a call. The tiles forget the scratch memory of its threads.
+func (r *ring) end() {
+	for i := range r.slots {
+		r.slots[i].tile[0].scratch = nil
+	}
+	r.slots, r.merged.scratch = nil, nil
 }
 
 // slot returns the slot of a block.

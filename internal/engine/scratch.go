@@ -2,12 +2,13 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scratch is the memory of one worker. It grows to what the largest call needed
+// A scratch is the memory of one worker. It grows to what the largest call of late needed
 // and is recycled. floatRows caches rows of the current KV head from block to block;
 // everything else is valid only within the function that has set it and the functions
 // that it calls.
@@ -24,9 +25,12 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	runs    []mask.Span // memory of tile.visibleRuns
 
+	memory                                            parallel.Memory
+	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
+
 	// One element per lane: arguments of kernels.
-	lo, hi          []int32
-	off             []int
+	lo, hi          [ukernel.MaxLanes]int32
+	off             [ukernel.MaxLanes]int
 	ignored, slopes [ukernel.MaxLanes]float32
 	positions       [ukernel.MaxLanes]int32
 	dropHeads       [ukernel.MaxLanes]uint32
@@ -39,34 +43,26 @@ type scratch struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
+	m := &s.memory
 	for len(s.tiles) < j.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
 	for i := range s.tiles[:j.maxTiles] {
-		s.tiles[i].fit(j, j.width)
+		s.tiles[i].fit(j, m, j.lanes)
 	}
-	s.keys.fit(&j.K, false)
-	s.values.fit(&j.V, !j.isSkinny(j.rows()))
-	if n := j.width * max(j.d(), j.dv()); j.needsRows() && len(s.rows) < n {
-		s.rows = rows.Aligned(n)
+	s.keys.fit(m, &j.K, false)
+	s.values.fit(m, &j.V, !j.isSkinny(j.rows()))
+	if j.needsRows() {
+		parallel.Fit(m, &s.rowsUsage, &s.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
-	if n := j.width * j.dv(); len(s.partial) < n {
-		s.partial = rows.Aligned(n)
-	}
+	parallel.Fit(m, &s.partialUsage, &s.partial, j.lanes*j.dv(), rows.Aligned)
 	if j.additive != nil {
-		if n := additiveKeys * len(j.additive); len(s.paddedKeys) < n {
-			s.paddedKeys = rows.Aligned(n)
-		}
+		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.additive), rows.Aligned)
 	}
 	if j.ScoreMod != nil && s.scoreRows == nil {
 		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
 	}
-	if len(s.off) >= j.width { // scores, lo, hi and off are allocated together
-		return
-	}
-	s.scores = rows.Aligned(BlockKeys * j.width)
-	s.lo, s.hi = make([]int32, j.width), make([]int32, j.width)
-	s.off = make([]int, j.width)
+	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.lanes, batchFloats), rows.Aligned)
 }
 
 // needsRows tells whether scratch.rows is needed.

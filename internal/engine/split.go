@@ -18,9 +18,14 @@ import (
 // the plan. Tasks are taken in order, so the block that all others wait for has always
 // been taken: there is no deadlock, even if one thread does all tasks.
 
+// canSplit tells whether a tile of a bucket has several key blocks.
+func (j *Job) canSplit(b *bucket) bool {
+	return j.splittable && b.keys > BlockKeys && j.keyRange == mask.Everything
+}
+
 // split makes every key block of a bucket's tiles a task, if a tile has several.
 func (j *Job) split(b *bucket) {
-	if b.keys <= BlockKeys || j.keyRange != mask.Everything {
+	if !j.canSplit(b) {
 		return
 	}
 	// The most blocks, wherever the first one begins. A sliding window moves with the
@@ -94,7 +99,7 @@ func (t *tile) merge(b *tile) {
 	if !t.started {
 		copy(t.max, b.max)
 		copy(t.sum, b.sum)
-		t.o, b.o = b.o, t.o
+		t.o, b.o, t.oUsage, b.oUsage = b.o, t.o, b.oUsage, t.oUsage
 		t.started = true
 		return
 	}

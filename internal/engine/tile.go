@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -27,6 +28,8 @@ type tile struct {
 	max, sum, blockMax, blockSum, alpha, beta []float32
 	stats                                     []float32 // their memory
 
+	qUsage, oUsage, spansUsage, statsUsage parallel.Usage
+
 	// Key j of the call has the tile coordinate phase + j, so that the blocks of the
 	// contract begin at multiples of BlockKeys. start is the position of coordinate 0.
 	phase, start int
@@ -51,18 +54,14 @@ type block struct {
 	plain  []float32 // memory of keys until S is computed, if that is one product; see prepare
 }
 
-// fit allocates memory for a tile of j with at most width lanes.
-func (t *tile) fit(j *Job, width int) {
+// fit makes room for a tile of j with at most so many lanes.
+func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
-	if n := width * max(j.d(), len(j.additive)); len(t.q) < n {
-		t.q = rows.Aligned(n)
-	}
-	if len(t.o) < width*j.dv() {
-		t.o = rows.Aligned(width * j.dv())
-	}
-	if len(t.rowSpans) < width {
-		t.rowSpans = make([]mask.Span, width)
-		t.stats = rows.Aligned(6 * width)
+	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.additive)), rows.Aligned)
+	parallel.Fit(m, &t.oUsage, &t.o, lanes*j.dv(), rows.Aligned)
+	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
+	if parallel.Fit(m, &t.statsUsage, &t.stats, 6*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
+		t.max = nil // they lie in the old memory
 	}
 }
 

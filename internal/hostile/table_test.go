@@ -109,6 +109,7 @@ var table = []entry{
 	{name: "kernel.Causal", f: kernel.Causal, args: list(4)},
 	{name: "kernel.Hidden", f: kernel.Hidden, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.HiddenStrided", f: kernel.HiddenStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
+	{name: "kernel.ReleaseMemory", f: kernel.ReleaseMemory, args: list()},
 	{name: "kernel.SetSpin", f: kernel.SetSpin, args: list(50 * time.Microsecond)},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},

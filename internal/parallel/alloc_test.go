@@ -49,7 +49,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 			for c.park && spinning.Load() > 0 {
 				time.Sleep(10 * time.Microsecond)
 			}
-			g.Run(c.tasks, c.threads, c.parallelFor)
+			g.Run(c.tasks, c.threads, Reserve{}, c.parallelFor)
 		})
 		if n != 0 {
 			t.Errorf("%s: %d allocations", c.name, n)
@@ -63,7 +63,8 @@ func TestThreadsAllocatesNothing(t *testing.T) {
 	most := 0
 	n := testutil.CountMallocs(repeats(5000), func() {
 		smallCalls.backoffUntil.Store(0)
-		most = max(most, Threads(3, 1, 3))
+		n, _ := Threads(3, 1, 3)
+		most = max(most, n)
 	})
 	if n != 0 {
 		t.Errorf("%d allocations", n)

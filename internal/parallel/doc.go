@@ -4,7 +4,8 @@
 //   - The pool is shared by all groups. Its workers spin for a short time after a job, so
 //     that the next one starts at once, and then park.
 //   - [Threads] is the heuristic for the number of threads that a call is worth.
-//   - A [FreeList] recycles scratch memory, so that a warm call allocates nothing.
+//   - A [FreeList] recycles scratch memory, so that in the steady state a call allocates
+//     nothing. [Memory] counts it, so that what no call needs is freed.
 //
 // Which goroutine does which task is up to the scheduler. Results must not depend on it.
 package parallel

@@ -38,7 +38,7 @@ func (f *failing) run(tasks, threads int, parallelFor func(int, func(int))) (val
 	go func() {
 		defer ended.Done()
 		defer func() { value = recover() }()
-		f.group.Run(tasks, threads, parallelFor)
+		f.group.Run(tasks, threads, Reserve{}, parallelFor)
 		returned = true
 	}()
 	ended.Wait()

@@ -44,10 +44,10 @@ func TestFreeListConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	sum := 0
-	for _, x := range l.free {
+	for _, x := range l.values {
 		sum += *x
 	}
-	if sum != goroutines*n || len(l.free) > goroutines {
-		t.Errorf("%d uses of %d values, want %d of at most %d", sum, len(l.free), goroutines*n, goroutines)
+	if sum != goroutines*n || len(l.values) > goroutines {
+		t.Errorf("%d uses of %d values, want %d of at most %d", sum, len(l.values), goroutines*n, goroutines)
 	}
 }

@@ -7,16 +7,19 @@ import (
 
 // A Group runs the tasks of one call at a time, on the caller and on workers of the pool.
 // They take the tasks one by one, each with scratch memory W of its own. A Group is
-// meant to be recycled together with the call that it is part of: once warm, it allocates
-// nothing.
+// meant to be recycled together with the call that it is part of: in the steady state it
+// allocates nothing.
 type Group[W any] struct {
 	scratch *FreeList[W]
 	fit     func(w *W)
 	do      func(w *W, task int)
 
 	tasks     int
-	scratches []*W      // one for each thread
-	workers   []*worker // that the job was submitted to
+	scratches []*W // one for each thread
+
+	reserved   Reserve   // of an earlier call
+	reservedAt uint32    // garbage collection
+	workers    []*worker // that the job was submitted to
 
 	remaining atomic.Int64 // tasks not yet taken; 0 or less while no call runs
 	joined    atomic.Int64 // goroutines that have taken a task
@@ -30,6 +33,9 @@ type Group[W any] struct {
 	// OnStop, if not nil, is called when a task has failed. It must make all calls of do
 	// return soon that wait for another one.
 	OnStop func()
+
+	// OnDrop, if not nil, is called when Run ends with a panic or runtime.Goexit.
+	OnDrop func()
 }
 
 // Init sets up a new Group, once.
@@ -64,15 +70,16 @@ func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task
 // the task ran on its goroutine, and otherwise with the value that NewPanic makes of it.
 // The same holds if parallelFor panics. The Group must not be used again then.
 //
+// Before any task starts, Run makes scratch memory for as many threads as reserve says.
+//
 // Nothing is lost if parallelFor skips calls or returns early. If it calls task too often,
 // or after Run has returned, the call does nothing, or does tasks of the call that is
 // running then, with scratch memory of its own.
-func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i int))) {
+func (g *Group[W]) Run(tasks, threads int, reserve Reserve, parallelFor func(n int, task func(i int))) {
 	g.tasks = tasks
-	for range threads {
-		w := g.scratch.Get()
-		g.fit(w)
-		g.scratches = append(g.scratches, w)
+	g.getScratch(threads)
+	if reserve.Threads > threads {
+		g.reserve(reserve)
 	}
 	returned := false
 	defer func() {
@@ -80,6 +87,7 @@ func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i i
 			g.stop()
 			g.cancel()
 			g.wait()
+			g.drop()
 		}
 	}()
 	if threads == 1 && parallelFor == nil {
@@ -92,11 +100,54 @@ func (g *Group[W]) Run(tasks, threads int, parallelFor func(n int, task func(i i
 	}
 	returned = true
 	g.raise()
-	for _, w := range g.scratches {
+	g.putScratch(0)
+}
+
+// A Reserve is what the same call may need another time, when more workers spin.
+type Reserve struct {
+	Threads int
+	Shape   [5]int // numbers that say what fit prepares: calls of the same shape need the same
+}
+
+// reserve makes scratch memory for more threads than the call has, unless an earlier call
+// has done so. As another garbage collection may have freed it, reserve does it again then.
+func (g *Group[W]) reserve(r Reserve) {
+	now := collections.Load()
+	if r == g.reserved && now == g.reservedAt {
+		return
+	}
+	g.reserved, g.reservedAt = r, now
+	n := len(g.scratches)
+	g.getScratch(r.Threads - n)
+	g.putScratch(n)
+}
+
+// getScratch gets scratch memory for n more threads and fits it.
+func (g *Group[W]) getScratch(n int) {
+	for range n {
+		w := g.scratch.Get()
+		g.fit(w)
+		g.scratches = append(g.scratches, w)
+	}
+}
+
+// putScratch gives the scratch memory of all threads but the first n back.
+func (g *Group[W]) putScratch(n int) {
+	for _, w := range g.scratches[n:] {
 		g.scratch.Put(w)
 	}
-	clear(g.scratches)
-	g.scratches = g.scratches[:0]
+	clear(g.scratches[n:])
+	g.scratches = g.scratches[:n]
+}
+
+// drop ends a call that has failed: neither its scratch memory nor the Group is recycled.
+func (g *Group[W]) drop() {
+	for _, w := range g.scratches {
+		g.scratch.Drop(w)
+	}
+	if g.OnDrop != nil {
+		g.OnDrop()
+	}
 }
 
 // share runs the tasks on several goroutines.

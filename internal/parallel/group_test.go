@@ -72,7 +72,7 @@ func (c *call) run(t *testing.T, name string, tasks, threads, extra int, paralle
 	c.limit = threads + extra
 	c.tasks = make([]atomic.Int64, tasks)
 	c.fits.Store(0)
-	c.group.Run(tasks, threads, parallelFor)
+	c.group.Run(tasks, threads, Reserve{}, parallelFor)
 	if n := c.busy.Load(); n != 0 {
 		t.Errorf("%s: %d goroutines at work after the call", name, n)
 	}
@@ -98,10 +98,10 @@ func (c *call) run(t *testing.T, name string, tasks, threads, extra int, paralle
 func (c *call) checkScratch(t *testing.T, name string, threads int) {
 	t.Helper()
 	seen := map[*scratch]bool{}
-	for _, w := range c.list.free {
+	for _, w := range c.list.values {
 		seen[w] = true
 	}
-	if n := len(c.list.free); n < threads || len(seen) != n {
+	if n := len(c.list.values); n < threads || len(seen) != n {
 		t.Errorf("%s: %d values in the free list, %d of them different, after %d threads", name, n, len(seen), threads)
 	}
 	for _, w := range c.group.scratches[:cap(c.group.scratches)] {

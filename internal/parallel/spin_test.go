@@ -45,7 +45,7 @@ func TestReadSpin(t *testing.T) {
 func TestSetSpin(t *testing.T) {
 	emptyPool(t)
 	j, _ := countingJob()
-	spins := func(d time.Duration) (least time.Duration) {
+	spins := func(d time.Duration) (least, most time.Duration) {
 		setSpin(t, d)
 		least = time.Hour
 		for range 10 {
@@ -55,19 +55,22 @@ func TestSetSpin(t *testing.T) {
 			for spinning.Load() > 0 {
 				time.Sleep(time.Microsecond)
 			}
-			least = min(least, time.Since(began))
+			least, most = min(least, time.Since(began)), max(most, time.Since(began))
 		}
-		return least
+		return least, most
 	}
-	if d := spins(0); d > 30*time.Microsecond {
+	if d, _ := spins(0); d > 30*time.Microsecond {
 		t.Errorf("spinning is off, and a worker spins for %v", d)
 	}
-	if short, long := spins(50*time.Microsecond), spins(time.Millisecond); short > 800*time.Microsecond || long < 100*time.Microsecond {
-		t.Errorf("workers spin for %v if that is 50 µs, %v if it is 1 ms", short, long)
+	if d, _ := spins(50 * time.Microsecond); d > 800*time.Microsecond {
+		t.Errorf("workers spin for at least %v if that is 50 µs", d)
+	}
+	if _, d := spins(time.Millisecond); d < 100*time.Microsecond {
+		t.Errorf("workers spin for at most %v if that is 1 ms", d)
 	}
 	setSpin(t, 0)
 	for range 1000 {
-		if n := Threads(2, 1, 2); n != 1 {
+		if n, _ := Threads(2, 1, 2); n != 1 {
 			t.Fatalf("spinning is off, and Threads counts on %d threads", n)
 		}
 	}

@@ -24,19 +24,21 @@ func Limit(threads int) int {
 //
 // If s < m-1 and such calls follow each other without a pause, Threads also wakes one
 // worker, for the calls to come, unless the call is in a bubble (see InBubble).
-func Threads(limit int, cold, warm float64) int {
+//
+// most is the most that Threads returns for the same arguments, whatever workers do.
+func Threads(limit int, cold, warm float64) (threads, most int) {
 	n := max(1, int(min(cold, float64(limit))))
 	m := int(min(warm, float64(limit)))
 	if m <= n {
-		return n
+		return n, n
 	}
 	now := clock()
 	if smallCalls.backingOff(now) {
-		return n
+		return n, m
 	}
 	s := int(spinning.Load())
 	if s < m-1 && smallCalls.frequent(now) && !InBubble() {
 		wake()
 	}
-	return max(n, min(m, 1+s))
+	return max(n, min(m, 1+s)), m
 }

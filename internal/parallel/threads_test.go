@@ -57,10 +57,13 @@ func TestThreads(t *testing.T) {
 			smallCalls.backOff()
 		}
 		spinning.Add(c.spinning)
-		n := Threads(c.limit, c.cold, c.warm)
+		n, most := Threads(c.limit, c.cold, c.warm)
 		spinning.Add(-c.spinning)
 		if n != c.want {
 			t.Errorf("Threads(%d, %g, %g) = %d, want %d, with %d workers that spin, backoff %v", c.limit, c.cold, c.warm, n, c.want, c.spinning, c.backoff)
+		}
+		if want := max(c.want, int(min(float64(c.limit), c.warm))); most != want {
+			t.Errorf("Threads(%d, %g, %g) says at most %d, want %d", c.limit, c.cold, c.warm, most, want)
 		}
 		if n := spinning.Load(); n != 0 {
 			t.Errorf("Threads(%d, %g, %g) has woken a worker for a rare call", c.limit, c.cold, c.warm)
@@ -75,7 +78,7 @@ func TestFrequentCallsWakeWorkers(t *testing.T) {
 	waitParked(t)
 	for range 1000 {
 		smallCalls.backoffUntil.Store(0)
-		if Threads(2, 1, 2) == 2 {
+		if n, _ := Threads(2, 1, 2); n == 2 {
 			return
 		}
 	}

@@ -15,11 +15,11 @@ import (
 func emptyPool(t *testing.T) {
 	t.Helper()
 	waitParked(t)
-	before := workers.free
-	workers.free = nil
+	before := workers.values
+	workers.values = nil
 	t.Cleanup(func() {
 		waitParked(t)
-		workers.free = append(before, workers.free...)
+		workers.values = append(before, workers.values...)
 	})
 }
 
@@ -76,7 +76,7 @@ func TestCanceledJobIsNotDone(t *testing.T) {
 	if n := j.inside.Load(); n != 0 {
 		t.Errorf("%d workers still have the job", n)
 	}
-	if n := spinning.Load(); n != 1 || w.job.Load() != nil || !slices.Contains(workers.free, w) {
+	if n := spinning.Load(); n != 1 || w.job.Load() != nil || !slices.Contains(workers.values, w) {
 		t.Errorf("the worker is not idle or not free; %d are idle", n)
 	}
 	close(release)
@@ -136,11 +136,11 @@ func TestWakeLeavesIdleWorkers(t *testing.T) {
 	wake()
 	second, release2 := heldWorker()
 	wake()
-	if n := spinning.Load(); n != 2 || len(workers.free) != 2 {
-		t.Errorf("two workers woken: %d idle, %d free", n, len(workers.free))
+	if n := spinning.Load(); n != 2 || len(workers.values) != 2 {
+		t.Errorf("two workers woken: %d idle, %d free", n, len(workers.values))
 	}
 	wake()
-	if n := len(workers.free); n != 3 || !slices.Contains(workers.free, first) || !slices.Contains(workers.free, second) {
+	if n := len(workers.values); n != 3 || !slices.Contains(workers.values, first) || !slices.Contains(workers.values, second) {
 		t.Errorf("a third worker woken: %d free", n)
 	}
 	close(release1)

@@ -46,12 +46,12 @@ type shape struct{ b, h, kv, lq, lk, d, dv int }
 // randomShape is one of a prompt, of decoding, or anything.
 func randomShape(r *rand.Rand) shape {
 	kv := between(r, 1, 3)
-	s := shape{b: between(r, 1, 2), h: kv * between(r, 1, 4), kv: kv, lq: between(r, 1, 70), lk: between(r, 1, 300), d: between(r, 1, 140), dv: between(r, 1, 70)}
+	s := shape{b: between(r, 1, 2), h: kv * between(r, 1, 4), kv: kv, lq: between(r, 1, 20), lk: between(r, 1, 300), d: between(r, 1, 140), dv: between(r, 1, 40)}
 	switch r.IntN(3) {
 	case 0:
 		s.lq, s.lk, s.d, s.dv = 1, between(r, 1, 2000), 64, 64
 	case 1:
-		s.lq, s.lk, s.d, s.dv = between(r, 64, 200), between(r, 100, 300), 32, 32
+		s.lq, s.lk, s.d, s.dv = between(r, 20, 120), between(r, 100, 300), 16, 16
 	}
 	return s
 }
@@ -69,7 +69,11 @@ func (s shape) options(r *rand.Rand, e kernel.Exec) kernel.Options {
 		o.Mask = kernel.Causal(s.lk - s.lq)
 	}
 	if r.IntN(4) == 0 {
-		o.Mask = o.Mask.And(kernel.KeyLengths([]int{between(r, 0, s.lk)}))
+		lengths := make([]int, s.b)
+		for i := range lengths {
+			lengths[i] = between(r, 0, s.lk)
+		}
+		o.Mask = o.Mask.And(kernel.KeyLengths(lengths))
 	}
 	if r.IntN(4) == 0 {
 		o.Mask = o.Mask.And(kernel.Window(between(r, 0, 100), between(r, 0, 100)))
@@ -126,25 +130,17 @@ func additive(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 // partials computes two parts of the keys by themselves, and merges them.
 func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	s := randomShape(r)
-	s.lk = between(r, 257, 700)
+	s.lk = 256
 	out, q, k, v, result := s.tensors(r)
-	const first = 256 // keys of the first part
-	part := func(x kernel.Tensor, lo, n int) kernel.Tensor {
-		shape := x.Shape()
-		rows := make([]float32, 0, s.b*s.kv*n*shape[3])
-		for bh := range s.b * s.kv {
-			all := x.Float32()[bh*s.lk*shape[3]:]
-			rows = append(rows, all[lo*shape[3]:(lo+n)*shape[3]]...)
-		}
-		return kernel.BHLD(rows, s.b, s.kv, n, shape[3])
-	}
 	var parts []kernel.Partials
-	for _, p := range [][2]int{{0, first}, {first, s.lk - first}} {
-		x := kernel.NewPartials((p[1]+255)/256, s.b, s.h, s.lq, s.dv)
-		if err := kernel.AttentionPartials(x, q, part(k, p[0], p[1]), part(v, p[0], p[1]), kernel.Options{Exec: e, KeyStart: []int{p[0]}}); err != nil {
+	for _, start := range []int{0, 256} {
+		p := kernel.NewPartials(1, s.b, s.h, s.lq, s.dv)
+		if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: e, KeyStart: []int{start}}); err != nil {
 			return nil, err
 		}
-		parts = append(parts, *x)
+		parts = append(parts, *p)
+		s.lk = between(r, 1, 256) // the last block may be shorter
+		_, _, k, v, _ = s.tensors(r)
 	}
 	return result, kernel.MergePartials(out, parts, kernel.MergeOptions{Exec: e})
 }
@@ -157,10 +153,10 @@ func cache(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 		return nil, err
 	}
 	sequences := []*kvcache.Sequence{c.NewSequence(), c.NewSequence()}
-	var batch kvcache.Batch
 	var results []float32
 	for range between(r, 1, 5) {
-		if err := batch.Set(sequences...); err != nil {
+		batch, err := c.NewBatch(sequences...)
+		if err != nil {
 			return nil, err
 		}
 		n := between(r, 1, 20)
@@ -209,7 +205,11 @@ func rotary(r *rand.Rand, _ kernel.Exec) ([]float32, error) {
 		return nil, err
 	}
 	x := floats(r, 2*20*d)
-	return x, p.Apply(kernel.BHLD(x, 1, 2, 20, d), []int{r.IntN(1 << 20)})
+	positions := make([]int, 20)
+	for i := range positions {
+		positions[i] = r.IntN(1 << 20)
+	}
+	return x, p.Apply(kernel.BHLD(x, 1, 2, 20, d), positions)
 }
 
 func multiHead(r *rand.Rand, e kernel.Exec) ([]float32, error) {

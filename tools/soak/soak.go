@@ -53,8 +53,8 @@ func soak(ctx context.Context, c config, out io.Writer) int {
 	for g := range c.goroutines {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(c.seed, uint64(g)))
-			for ctx.Err() == nil {
-				step(r, t)
+			for i := g; ctx.Err() == nil; i++ {
+				step(r, scenarios[i%len(scenarios)], t)
 			}
 		})
 	}
@@ -64,14 +64,13 @@ func soak(ctx context.Context, c config, out io.Writer) int {
 	return t.report(out, time.Since(start))
 }
 
-// step makes one call, in nine of ten cases a good one.
-func step(r *rand.Rand, t *tally) {
+// step makes the calls of a scenario, or in one of ten cases one that misbehaves.
+func step(r *rand.Rand, s scenario, t *tally) {
 	seed := r.Uint64()
 	if r.IntN(10) == 0 {
 		misbehave(rand.New(rand.NewPCG(seed, 0)), t)
 		return
 	}
-	s := scenarios[r.IntN(len(scenarios))]
 	run := func(e kernel.Exec) ([]float32, error) { return s.run(rand.New(rand.NewPCG(seed, 1)), e) }
 	want, err := run(kernel.Exec{Tier: "generic", Threads: 1})
 	if err != nil {
@@ -105,7 +104,7 @@ func randomExec(r *rand.Rand) kernel.Exec {
 	var e kernel.Exec
 	for {
 		tiers := kernel.Tiers()
-		if t := tiers[r.IntN(len(tiers))]; t.Available {
+		if t := tiers[r.IntN(len(tiers))]; t.Runs {
 			e.Tier = t.Name
 			break
 		}

@@ -37,7 +37,7 @@ func TestSoakFinds(t *testing.T) {
 	tally := &tally{done: map[string]int{}}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
-		step(r, tally)
+		step(r, scenarios[0], tally)
 	}
 	if tally.done["findings"] == 0 {
 		t.Error("results that differ are not found")

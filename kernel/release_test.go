@@ -1,0 +1,147 @@
+package kernel_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+)
+
+// liveBytes returns the size of the heap after some garbage collections.
+func liveBytes(collections int) int64 {
+	for range collections {
+		runtime.GC()
+		time.Sleep(2 * time.Millisecond) // for finalizers, which count collections
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// burst makes concurrent calls on several threads each, with and without split-KV, and one
+// with a very large head.
+func burst(t *testing.T) {
+	const callers, threads, l, d, large = 8, 8, 300, 128, 1 << 15
+	data := testutil.Floats(max(8*l*d, 2*large))
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			x := kernel.BHLD(data[:8*l*d], 1, 8, l, d)
+			one := kernel.BHLD(data[:d], 1, 1, 1, d)
+			keys := kernel.BHLD(data[:8*l*d], 1, 1, 8*l, d)
+			large2 := kernel.BHLD(data[:2*large], 1, 1, 2, large)
+			for _, c := range [][4]kernel.Tensor{
+				{kernel.BHLD(make([]float32, 8*l*d), 1, 8, l, d), x, x, x},
+				{kernel.BHLD(make([]float32, d), 1, 1, 1, d), one, keys, keys},
+				{kernel.BHLD(make([]float32, 2*large), 1, 1, 2, large), large2, large2, large2},
+			} {
+				if err := kernel.Attention(c[0], c[1], c[2], c[3], kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestScratchMemoryComesBack after a burst: by itself, and at once by ReleaseMemory.
+func TestScratchMemoryComesBack(t *testing.T) {
+	contracttest.ForceThreads(t)
+	kernel.ReleaseMemory()
+	const slack = 256 << 10 // goroutines, profiles
+	before := liveBytes(2)
+	burst(t)
+	after := liveBytes(1)
+	if after-before < 4<<20 {
+		t.Errorf("the burst has left %d KiB: the test shows nothing", (after-before)>>10)
+	}
+	if left := liveBytes(8) - before; left > slack {
+		t.Errorf("%d KiB are left after garbage collections, %d KiB after the burst", left>>10, (after-before)>>10)
+	}
+	burst(t)
+	kernel.ReleaseMemory()
+	if left := liveBytes(2) - before; left > slack {
+		t.Errorf("%d KiB are left after ReleaseMemory", left>>10)
+	}
+}
+
+// TestScratchMemoryShrinks: small calls do not keep what a large one has needed.
+func TestScratchMemoryShrinks(t *testing.T) {
+	contracttest.ForceThreads(t)
+	kernel.ReleaseMemory()
+	c := threadsCase()
+	q, k, v := c.Inputs()
+	out := c.Out()
+	small := func() {
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	small()
+	before := liveBytes(1)
+	burst(t)
+	for range 10 {
+		small()
+		liveBytes(1)
+	}
+	if left := liveBytes(1) - before; left > 1<<20 {
+		t.Errorf("%d KiB more than before", left>>10)
+	}
+}
+
+// TestReleaseMemoryDuringCalls: other goroutines may release memory at any time.
+func TestReleaseMemoryDuringCalls(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for _, c := range []contracttest.Case{threadsCase(), splitCases()["decode"]} {
+		q, k, v := c.Inputs()
+		want := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1}})
+		stop := make(chan bool)
+		var other sync.WaitGroup
+		other.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					kernel.ReleaseMemory()
+					runtime.Gosched()
+				}
+			}
+		})
+		for i := range contracttest.Repeats(60) {
+			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 1 + i%4}})
+			contracttest.Same(t, "beside ReleaseMemory", &got, &want)
+		}
+		close(stop)
+		other.Wait()
+	}
+}
+
+// TestNoAllocationsBetweenCollections: garbage collections do not take what calls use.
+func TestNoAllocationsBetweenCollections(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := splitCases()["decode"]
+	q, k, v := c.Inputs()
+	out := c.Out()
+	call := func() {
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testutil.CheckNoMallocs(t, "warm", 4, call)
+	for range 12 {
+		call()
+		liveBytes(1)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10 && !testutil.Race { // the runtime's own
+		t.Errorf("%d bytes are allocated after garbage collections", n)
+	}
+}
