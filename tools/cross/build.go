@@ -22,6 +22,13 @@ func moduleRoot() (string, error) {
 
 // install installs the emulators that the platforms need, as far as they are missing.
 func install(ctx context.Context, chosen []platform) error {
+	if slices.ContainsFunc(chosen, func(p platform) bool { return p.bochs }) {
+		if exec.CommandContext(ctx, "dpkg", append([]string{"--status"}, bochsPackages...)...).Run() != nil {
+			if err := installPackages(ctx, bochsPackages...); err != nil {
+				return err
+			}
+		}
+	}
 	missing := func() (names []string) {
 		for _, p := range chosen {
 			if name := p.emulator(); name != "" && !slices.Contains(names, name) {
@@ -36,19 +43,11 @@ func install(ctx context.Context, chosen []platform) error {
 	if names == nil {
 		return nil
 	}
-	fmt.Printf("installing qemu-user-static, for %s\n", strings.Join(names, ", "))
-	for _, args := range []string{"apt-get update -q", "apt-get install -q -y --no-install-recommends qemu-user-static"} {
-		words := append([]string{"env", "DEBIAN_FRONTEND=noninteractive"}, strings.Fields(args)...)
-		if os.Geteuid() != 0 {
-			words = append([]string{"sudo"}, words...)
-		}
-		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", args, err, out)
-		}
+	if err := installPackages(ctx, "qemu-user-static"); err != nil {
+		return err
 	}
 	if names := missing(); names != nil {
-		return fmt.Errorf("qemu-user-static has no %s", strings.Join(names, ", "))
+		return fmt.Errorf("apt installed no %s", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -73,9 +72,10 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 	return dir, f.(func() error)()
 }
 
-// binaries returns the folder of the platform's test binaries.
+// binaries returns the folder of the platform's test binaries. Platforms whose builds need
+// the same environment share them. They have no symbols, which keeps them small.
 func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
-	return b.get(p.target(), func(dir string) error {
+	return b.get(strings.Join(p.env(), ","), func(dir string) error {
 		// Without what debuggers need, the build takes a fifth less time.
 		args := []string{"test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", dir + "/"}
 		for _, pkg := range p.tests(b.packages) {

@@ -1,10 +1,11 @@
 // Command cross runs the short tests of the library on emulated CPUs of many architectures,
 // and prints what ran where.
 //
-//	go run ./tools/cross [-j 2] [-only arm64,s390x] [-timeout 5m]
+//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 5m]
 //
 // It needs Linux. For 386 it needs an x86-64 machine, as that runs without an emulator. It
-// installs missing emulators by apt. WebAssembly runs under wazero, whose version
+// installs missing emulators by apt: qemu-user for single processes, and for AVX-512, which
+// only Bochs has, a whole machine with a Linux kernel of Debian. WebAssembly runs under wazero, whose version
 // tools/go.mod pins. It exits with 1 if a test fails, if a platform cannot be tested, or if
 // a test did not run that it knows by name.
 package main
@@ -15,12 +16,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +26,7 @@ import (
 func main() {
 	var (
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
-		only    = flag.String("only", "", "test only these architectures, like arm64,s390x (default all)")
+		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_skylake_x (default all)")
 		timeout = flag.Duration("timeout", 5*time.Minute, "limit for the tests of each package")
 	)
 	flag.Parse()
@@ -106,60 +103,23 @@ func cross(ctx context.Context, jobs int, only string, timeout time.Duration) (i
 	return 0, nil
 }
 
-// choose returns the platforms of the architectures in the list, or all if it is empty.
+// choose returns the platforms of the architectures and CPU models in the list, or all if it
+// is empty.
 func choose(list string) ([]platform, error) {
 	if list == "" {
 		return platforms, nil
 	}
 	var chosen []platform
-	for arch := range strings.SplitSeq(list, ",") {
+	for name := range strings.SplitSeq(list, ",") {
 		n := len(chosen)
 		for _, p := range platforms {
-			if p.arch == arch {
+			if p.arch == name || p.cpu == name {
 				chosen = append(chosen, p)
 			}
 		}
 		if len(chosen) == n {
-			return nil, fmt.Errorf("-only %s: unknown architecture", arch)
+			return nil, fmt.Errorf("-only %s: unknown architecture or CPU model", name)
 		}
 	}
 	return chosen, nil
-}
-
-// test builds and runs a platform's tests.
-func test(ctx context.Context, b *builder, p *platform, timeout time.Duration) (r result) {
-	start := time.Now()
-	dir, err := b.binaries(ctx, p)
-	wazero := ""
-	if err == nil && p.arch == "wasm" {
-		wazero, err = b.wazero(ctx)
-	}
-	r.build = time.Since(start)
-	if err != nil {
-		r.err = err
-		return r
-	}
-	start = time.Now()
-	for _, pkg := range p.tests(b.packages) {
-		name := filepath.Join(dir, path.Base(pkg.path)+".test")
-		words := append(p.command(b.root, dir, pkg.path, wazero, name), "-test.short", "-test.v", "-test.skip="+pkg.skip, "-test.timeout="+timeout.String())
-		limit, cancel := context.WithTimeout(ctx, timeout+time.Minute)
-		cmd := exec.CommandContext(limit, words[0], words[1:]...)
-		cmd.Dir = filepath.Join(b.root, pkg.path)
-		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ATTN_TIER=") })
-		out, err := cmd.CombinedOutput()
-		cancel()
-		if err == nil {
-			err = r.read(out, pkg.must)
-		}
-		if err != nil {
-			r.err, r.log = fmt.Errorf("%s: %w", pkg.path, err), out
-			break
-		}
-	}
-	r.run = time.Since(start)
-	if r.err == nil {
-		r.err = r.check(p)
-	}
-	return r
 }

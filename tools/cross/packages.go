@@ -87,6 +87,9 @@ type testedPackage struct {
 	must []string // tests that must pass, so that none is lost when it is renamed
 	only []string // architectures that it is tested on; nil: all, empty: none
 
+	// run matches the tests to run. "": all.
+	run string
+
 	// skip matches tests that need no emulated CPU: tests of allocations and of how work is
 	// divided among threads, whose result is the same on all architectures, and long tests
 	// of what shorter tests cover as well.
@@ -111,8 +114,16 @@ func allPackages(root string) ([]testedPackage, error) {
 	return all, nil
 }
 
+// flags returns the flags of the test binary.
+func (pkg *testedPackage) flags() []string {
+	return []string{"-test.short", "-test.v", "-test.run=" + pkg.run, "-test.skip=" + pkg.skip}
+}
+
 // tests returns the packages to test on this platform.
 func (p *platform) tests(all []testedPackage) []testedPackage {
+	if p.bochs {
+		return bochsTests
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
 		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
 	})

@@ -1,18 +1,18 @@
 package main
 
 import (
-	"path"
 	"runtime"
 	"strings"
 )
 
 // A platform is an architecture and a CPU to test on.
 type platform struct {
-	arch string // GOARCH
-	goos string // "": linux
-	cpu  string // the model, by the emulator's name
-	qemu string // the emulator's name, without qemu- and -static; "": none
-	vars string // more environment variables for the build, such as GOARM=7
+	arch  string // GOARCH
+	goos  string // "": linux
+	cpu   string // the model, by the emulator's name
+	qemu  string // the emulator's name, without qemu- and -static; "": none
+	bochs bool   // whether the emulator is Bochs, and the tests are those of bochsTests
+	vars  string // more environment variables for the build, such as GOARM=7
 
 	bits  int  // of a pointer
 	big   bool // big-endian
@@ -21,8 +21,10 @@ type platform struct {
 }
 
 // platforms are in the order of the table. The CPU models are as old as qemu has them, so
-// that a kernel fails if it uses an instruction that they lack.
+// that a kernel fails if it uses an instruction that they lack. With GOAMD64=v3, package
+// fallback computes an fma by one instruction, which takes Bochs half the time.
 var platforms = []platform{
+	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, vars: "GOAMD64=v3", bits: 64, tiers: "avx512 avx2 generic", fused: true},
 	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", bits: 64, tiers: "neon generic", fused: true},
@@ -40,8 +42,7 @@ var platforms = []platform{
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", bits: 64, tiers: "generic"},
 }
 
-// target returns what the binaries are built for, such as linux-arm64. Platforms with the
-// same target share them.
+// target returns what the binaries are built for, such as linux-arm64.
 func (p *platform) target() string {
 	if p.goos == "" {
 		return "linux-" + p.arch
@@ -58,31 +59,24 @@ func (p *platform) env() []string {
 // emulator returns the name of the installed command that runs the binaries. It is "" for
 // 386, which needs none, and for WebAssembly, whose runtime cross builds.
 func (p *platform) emulator() string {
-	if p.qemu == "" {
-		return ""
+	switch {
+	case p.bochs:
+		return "bochs"
+	case p.qemu != "":
+		return "qemu-" + p.qemu + "-static"
 	}
-	return "qemu-" + p.qemu + "-static"
+	return ""
 }
 
 // under returns what runs the binaries, for the table.
 func (p *platform) under() string {
 	switch {
+	case p.bochs:
+		return "bochs"
 	case p.qemu != "":
 		return "qemu"
 	case p.arch == "wasm":
 		return "wazero"
 	}
 	return runtime.GOARCH
-}
-
-// command returns the command that runs the test binary of a package. tmp is a folder for
-// temporary files.
-func (p *platform) command(root, tmp, pkg, wazero, binary string) []string {
-	switch {
-	case p.qemu != "":
-		return []string{p.emulator(), "-cpu", p.cpu, binary}
-	case p.arch == "wasm":
-		return []string{wazero, "run", "-mount=" + root + ":/attn:ro", "-mount=" + tmp + ":/tmp", "-env=PWD=" + path.Join("/attn", pkg), binary}
-	}
-	return []string{binary}
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A runner runs the tests of a package and returns their output.
+type runner func(ctx context.Context, pkg *testedPackage) ([]byte, error)
+
+// test builds and runs a platform's tests.
+func test(ctx context.Context, b *builder, p *platform, timeout time.Duration) (r result) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the machine, if there is one
+	start := time.Now()
+	run, err := b.runner(ctx, p, timeout)
+	r.build = time.Since(start)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	start = time.Now()
+	for _, pkg := range p.tests(b.packages) {
+		limit, cancel := context.WithTimeout(ctx, timeout+time.Minute)
+		out, err := run(limit, &pkg)
+		cancel()
+		if err == nil {
+			err = r.read(out, pkg.must)
+		}
+		if err != nil {
+			r.err, r.log = fmt.Errorf("%s: %w", pkg.path, err), out
+			break
+		}
+	}
+	r.run = time.Since(start)
+	if r.err == nil {
+		r.err = r.check(p)
+	}
+	return r
+}
+
+// runner builds what the platform's tests need and returns what runs them.
+func (b *builder) runner(ctx context.Context, p *platform, timeout time.Duration) (runner, error) {
+	dir, err := b.binaries(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.bochs:
+		return b.machine(ctx, p, dir)
+	}
+	wazero := ""
+	if p.arch == "wasm" {
+		if wazero, err = b.wazero(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context, pkg *testedPackage) ([]byte, error) {
+		binary := filepath.Join(dir, path.Base(pkg.path)+".test")
+		words := append(p.command(b.root, dir, pkg.path, wazero, binary), pkg.flags()...)
+		words = append(words, "-test.timeout="+timeout.String())
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Dir = filepath.Join(b.root, pkg.path)
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ATTN_TIER=") })
+		return cmd.CombinedOutput()
+	}, nil
+}
+
+// command returns the command that runs the test binary of a package as a process of this
+// machine. tmp is a folder for temporary files.
+func (p *platform) command(root, tmp, pkg, wazero, binary string) []string {
+	switch {
+	case p.qemu != "":
+		return []string{p.emulator(), "-cpu", p.cpu, binary}
+	case p.arch == "wasm":
+		return []string{wazero, "run", "-mount=" + root + ":/attn:ro", "-mount=" + tmp + ":/tmp", "-env=PWD=" + path.Join("/attn", pkg), binary}
+	}
+	return []string{binary}
+}
+
+// machine starts a machine and returns what awaits the output of its tests, package by
+// package. The machine ends with the context.
+func (b *builder) machine(ctx context.Context, p *platform, binaries string) (runner, error) {
+	dir, err := b.get(p.cpu, func(dir string) error { return b.cd(ctx, dir, binaries, p.tests(b.packages)) })
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.start(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ *testedPackage) ([]byte, error) {
+		defer context.AfterFunc(ctx, m.kill)()
+		out, err := m.output()
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return out, err
+	}, nil
+}
