@@ -21,11 +21,11 @@ type param struct {
 	offset    int
 }
 
-// sizes are those of the types that may be used. All are aligned to their size, slices to a
-// pointer's.
-var sizes = map[string]int{
-	"[]float32": 24, "[]uint16": 24, "[]int8": 24, "[]int32": 24, "[]uint32": 24, "[]int": 24, "[]bool": 24, "int": 8, "uint64": 8, "uint32": 4, "float32": 4, "bool": 1,
-}
+// sizes are those of the types that may be used beside slices. All are aligned to their
+// size, slices to a pointer's.
+var sizes = map[string]int{"int": 8, "uint64": 8, "uint32": 4, "float32": 4, "bool": 1}
+
+const sliceSize = 24
 
 // parseSignature lays out a signature such as "(x []float32, n int) uint64".
 func parseSignature(s string) (signature, error) {
@@ -62,6 +62,9 @@ func parseSignature(s string) (signature, error) {
 // place appends a value.
 func (s *signature) place(name, typ string) (param, error) {
 	size, ok := sizes[typ]
+	if strings.HasPrefix(typ, "[]") {
+		size, ok = sliceSize, true
+	}
 	if !ok {
 		return param{}, fmt.Errorf("parameter %s: type %s is not known", name, typ)
 	}

@@ -11,7 +11,7 @@ const WantFloat = "float32, float16 or bfloat16, not paged, and ragged only as q
 
 // IsFloat tells whether the tensor can be a query or an output: float32, float16 or
 // bfloat16, and not paged.
-func (t *Tensor) IsFloat() bool { return t.dtype != Int8 && t.scales == nil && !t.IsPaged() }
+func (t *Tensor) IsFloat() bool { return t.dtype <= BFloat16 && t.scales == nil && !t.IsPaged() }
 
 // IsPlain tells whether the tensor is IsFloat and not ragged.
 func (t *Tensor) IsPlain() bool { return t.IsFloat() && !t.IsRagged() }
