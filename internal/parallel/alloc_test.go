@@ -122,7 +122,7 @@ func TestThreadsAllocatesNothing(t *testing.T) {
 	most := 0
 	n := countMallocs(repeats(5000), func() {
 		smallCalls.backoffUntil.Store(0)
-		n, _ := Threads(3, 1, 3)
+		n, _, _ := Threads(3, 1, 3)
 		most = max(most, n)
 	})
 	if n != 0 {
