@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -143,5 +144,50 @@ func TestNoAllocationsBetweenCollections(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10 && !testutil.Race { // the runtime's own
 		t.Errorf("%d bytes are allocated after garbage collections", n)
+	}
+}
+
+// TestFirstRunOnMoreThreads: a call has made memory for all threads that the pool may give
+// it, so that the first one that gets more of them allocates nothing.
+func TestFirstRunOnMoreThreads(t *testing.T) {
+	for name, c := range map[string]contracttest.Case{
+		"tiles": {B: 1, H: 4, HKV: 2, Lq: 100, Lk: 500, D: 32, Dv: 32, Seed: 7},
+		"split": splitCases()["decode"],
+	} {
+		for threads := 2; threads <= 4; threads++ {
+			t.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(t *testing.T) { firstRun(t, &c, threads) })
+		}
+	}
+}
+
+// firstRun counts the allocations of the first call on so many threads, after one that was
+// made on one thread as it is rare.
+func firstRun(t *testing.T, c *contracttest.Case, threads int) {
+	rare, often := contracttest.Tier(t, ""), contracttest.Tier(t, "")
+	rare.Name, often.Name = "rare", "often"
+	work := c.B * c.HKV * max(8, c.H/c.HKV*c.Lq) * c.Lk * (c.D + c.Dv)
+	rare.ThreadFMAs, often.ThreadFMAs = 2*work, 1 // worth 1 thread if workers must be woken, else 5
+	contracttest.AddTier(t, rare)
+	contracttest.AddTier(t, often)
+	q, k, v := c.Inputs()
+	out := c.Out()
+	call := func(tier string, threads int) {
+		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm := false
+	n := testutil.CountMallocs(1, func() {
+		if !warm {
+			warm = true
+			call("often", 4) // for workers
+			kernel.ReleaseMemory()
+			call("rare", 4)
+		} else {
+			call("often", threads)
+		}
+	})
+	if n != 0 && !testutil.Race {
+		t.Errorf("%d allocations", n)
 	}
 }

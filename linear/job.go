@@ -26,7 +26,8 @@ type job struct {
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	widens                 bool // 16-bit weights are widened once for a block of rows
 	threads                int
-	mostThreads            int // that the same call may have the next time
+	mostThreads            int  // that the same call may have the next time
+	varies                 bool // and whether it may have another number then
 
 	workers parallel.Group[scratch]
 	memory  parallel.Memory // none but the job itself
@@ -101,19 +102,21 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
-	var threads int
-	threads, j.mostThreads = j.usefulThreads(limit)
+	threads, most, vary := j.usefulThreads(limit)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
 		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
 	}
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
+	if j.mostThreads, j.varies = j.threads, vary; vary {
+		j.mostThreads = most
+	}
 }
 
-// usefulThreads returns the thread count of the job, at most limit, and what it may be the
-// next time.
-func (j *job) usefulThreads(limit int) (n, most int) {
+// usefulThreads returns the thread count of the job, at most limit, the most that it may be
+// the next time, and whether it may vary.
+func (j *job) usefulThreads(limit int) (n, most int, vary bool) {
 	weights := float64(j.linear.n) * float64(j.linear.k)
 	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
@@ -138,10 +141,10 @@ func (s *scratch) fit(j *job) {
 	}
 	if l.n%ukernel.PanelStep != 0 {
 		m := j.out.rows
-		if j.threads == j.mostThreads {
-			m = ints.CeilDiv(m, j.rowBlocks)
-		} else { // with another number of threads there may be fewer blocks
+		if j.varies { // with another number of threads there may be fewer blocks
 			m = min(m, maxRows)
+		} else {
+			m = ints.CeilDiv(m, j.rowBlocks)
 		}
 		parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, ukernel.PanelLanes*m, rows.Aligned)
 	}

@@ -67,12 +67,12 @@ const (
 func (j *Job) makePlan(limit int) {
 	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
 	j.lanes = j.tier.Tile(min(j.width, max(1, j.rows()))).Lanes
-	threads := limit
+	threads, vary := limit, false
 	j.findBuckets(threads > 1)
 	total, wanted := j.totalWork(), 1
 	if threads > 1 {
 		work := total / float64(j.tier.ThreadFMAs)
-		threads, j.mostThreads = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
+		threads, j.mostThreads, vary = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
 		if threads > 1 {
 			wanted = tasksPerThread * threads
 		}
@@ -80,7 +80,7 @@ func (j *Job) makePlan(limit int) {
 	for x := range j.buckets {
 		b := &j.buckets[x]
 		j.cut(b, total, wanted, threads)
-		if threads < j.mostThreads {
+		if vary {
 			j.prepare(b, total)
 		}
 	}
@@ -94,7 +94,7 @@ func (j *Job) makePlan(limit int) {
 		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
 	}
 	j.threads = min(threads, j.tasks)
-	if threads == j.mostThreads {
+	if !vary {
 		j.mostThreads = j.threads
 	}
 	split := len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0
@@ -110,7 +110,7 @@ func (j *Job) makePlan(limit int) {
 }
 
 // prepare makes room for what the tasks of bucket b need if the same call is made on
-// mostThreads, or on any number between.
+// any number of threads up to mostThreads.
 func (j *Job) prepare(b *bucket, total float64) {
 	j.maxTiles = max(j.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
 	parts := j.headWork(b) / total * float64(tasksPerThread*j.mostThreads)

@@ -26,15 +26,17 @@ const (
 // start of a huge page.
 //
 // The slice is memory of Go's heap, which may have used this memory before, in small pages.
-// As it is all zeros, the operating system can replace it by huge pages of zeros.
+// As it is all zeros, the operating system can replace it by huge pages of zeros. When it is
+// garbage, the package asks for small pages again.
 func Make[E any](n int) []E {
 	size := int(unsafe.Sizeof(*new(E)))
 	if n < least/size || n > (math.MaxInt-hugePage)/size {
 		return make([]E, n)
 	}
 	data := make([]E, n+hugePage/size)
+	owner := &data[0]
 	skip := int(-uintptr(unsafe.Pointer(&data[0]))%hugePage) / size
 	data = data[skip : skip+n : skip+n]
-	replace(unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), n*size&^(hugePage-1)))
+	replace(unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), n*size&^(hugePage-1)), owner)
 	return data
 }

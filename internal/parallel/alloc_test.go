@@ -63,7 +63,7 @@ func TestThreadsAllocatesNothing(t *testing.T) {
 	most := 0
 	n := testutil.CountMallocs(repeats(5000), func() {
 		smallCalls.backoffUntil.Store(0)
-		n, _ := Threads(3, 1, 3)
+		n, _, _ := Threads(3, 1, 3)
 		most = max(most, n)
 	})
 	if n != 0 {

@@ -127,12 +127,12 @@ func TestPoolIsLeftAloneInBubble(t *testing.T) {
 		c := newCall()
 		for range 100 {
 			c.run(t, "in a bubble", 10, 4, 0, nil)
-			if n, _ := Threads(8, 2, 8); n != 2 {
+			if n, _, _ := Threads(8, 2, 8); n != 2 {
 				t.Errorf("Threads returns %d in a bubble, want 2", n)
 			}
 		}
 	})
-	if n := len(workers.values); n > 0 || spinning.Load() > 0 {
+	if n := len(workers.list()); n > 0 || spinning.Load() > 0 {
 		t.Errorf("%d workers, %d spin", n, spinning.Load())
 	}
 }

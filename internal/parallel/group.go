@@ -1,6 +1,7 @@
 package parallel
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -21,10 +22,15 @@ type Group[W any] struct {
 	reservedAt uint32    // garbage collection
 	workers    []*worker // that the job was submitted to
 
+	// All goroutines write these, and so each has a cache line of its own.
+	_         [64]byte
 	remaining atomic.Int64 // tasks not yet taken; 0 or less while no call runs
+	_         [56]byte
 	joined    atomic.Int64 // goroutines that have taken a task
+	_         [56]byte
+	job       job // for workers of the pool
+	_         [64]byte
 
-	job     job             // for workers of the pool
 	task    func(i int)     // for a parallel-for
 	helpers *sync.WaitGroup // goroutines of a call in a bubble
 
@@ -70,7 +76,8 @@ func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task
 // the task ran on its goroutine, and otherwise with the value that NewPanic makes of it.
 // The same holds if parallelFor panics. The Group must not be used again then.
 //
-// Before any task starts, Run makes scratch memory for as many threads as reserve says.
+// Before any task starts, Run makes scratch memory and workers for as many threads as
+// reserve says.
 //
 // Nothing is lost if parallelFor skips calls or returns early. If it calls task too often,
 // or after Run has returned, the call does nothing, or does tasks of the call that is
@@ -120,6 +127,8 @@ func (g *Group[W]) reserve(r Reserve) {
 	n := len(g.scratches)
 	g.getScratch(r.Threads - n)
 	g.putScratch(n)
+	workers.reserve(r.Threads - 1)
+	g.workers = slices.Grow(g.workers, r.Threads-1)
 }
 
 // getScratch gets scratch memory for n more threads and fits it.
@@ -207,9 +216,7 @@ func (g *Group[W]) scratchOf(n int) *W {
 
 // submit submits the job to n workers.
 func (g *Group[W]) submit(n int) {
-	for range n {
-		g.workers = append(g.workers, submit(&g.job))
-	}
+	g.workers = submit(&g.job, n, g.workers)
 }
 
 // cancel cancels the job of the workers that have not started it: no task remains.

@@ -201,6 +201,7 @@ func TestFailedCallIsForgotten(t *testing.T) {
 // TestReserve: a call that says that it may have more threads another time allocates for
 // them at once.
 func TestReserve(t *testing.T) {
+	emptyPool(t)
 	l := newBuffers()
 	var g Group[buffer]
 	g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) {})
@@ -208,6 +209,9 @@ func TestReserve(t *testing.T) {
 	run(1, 5)
 	if n, bytes := held(l); n != 5 || bytes != 5*8000 {
 		t.Errorf("%d values with %d bytes, want 5 with 40000", n, bytes)
+	}
+	if n := len(workers.list()); n != 4 {
+		t.Errorf("%d workers, want 4 beside the caller", n)
 	}
 	n := testutil.CountMallocs(1, func() {
 		for threads := 1; threads <= 5; threads++ {

@@ -49,7 +49,7 @@ func TestSetSpin(t *testing.T) {
 		setSpin(t, d)
 		least = time.Hour
 		for range 10 {
-			submit(j)
+			submitOne(j)
 			j.wait()
 			began := time.Now()
 			for spinning.Load() > 0 {
@@ -70,7 +70,7 @@ func TestSetSpin(t *testing.T) {
 	}
 	setSpin(t, 0)
 	for range 1000 {
-		if n, _ := Threads(2, 1, 2); n != 1 {
+		if n, _, _ := Threads(2, 1, 2); n != 1 {
 			t.Fatalf("spinning is off, and Threads counts on %d threads", n)
 		}
 	}

@@ -1,19 +1,40 @@
 package parallel
 
-import "runtime"
+import (
+	"math"
+	"runtime"
+)
 
 // WarmGain is how much less work makes a thread worth it if its worker spins than if the
 // worker must be woken.
 const WarmGain = 8
 
+// Oversubscription bounds the threads of a call: so many for each processor.
+const Oversubscription = 8
+
 // Limit returns the largest number of threads of a call whose option says threads: that
-// number, or GOMAXPROCS for 0.
+// number, but at most Oversubscription times GOMAXPROCS, or GOMAXPROCS for 0.
 func Limit(threads int) int {
-	if threads == 0 {
+	switch {
+	case threads == 0:
 		return runtime.GOMAXPROCS(0)
+	case threads <= Oversubscription: // on any machine; GOMAXPROCS takes a lock
+		return threads
 	}
-	return threads
+	return min(threads, Oversubscription*runtime.GOMAXPROCS(0))
 }
+
+// Starting n workers takes n times as long as starting one, and on n threads a call takes
+// an n-th of its time. Both together are shortest with √(work/cost of one) threads. Work
+// is given in threads that are worth it: for so much, starting a goroutine 150 times, in
+// 50 µs, or submitting a job to 40 workers that spin.
+const (
+	coldStarts  = 150
+	warmSubmits = 40
+)
+
+// bounded returns threads, or fewer if starting them takes too long.
+func bounded(threads, starts float64) float64 { return min(threads, math.Sqrt(starts*threads)) }
 
 // Threads returns the number of threads of a call, at most limit and at least 1. The call
 // is worth cold threads if workers must be woken for it, and warm threads if they spin.
@@ -22,23 +43,27 @@ func Limit(threads int) int {
 //	n = max(1, min(cold, limit))    during a backoff, or if m ≤ n
 //	max(n, min(m, 1+s))             otherwise, where m = min(warm, limit)
 //
+// with fewer than cold or warm where so many threads would take too long to start, see
+// bounded.
+//
 // If s < m-1 and such calls follow each other without a pause, Threads also wakes one
 // worker, for the calls to come, unless the call is in a bubble (see InBubble).
 //
-// most is the most that Threads returns for the same arguments, whatever workers do.
-func Threads(limit int, cold, warm float64) (threads, most int) {
-	n := max(1, int(min(cold, float64(limit))))
-	m := int(min(warm, float64(limit)))
+// For the same arguments it returns n to most, whatever workers do; vary is whether that is
+// more than one number.
+func Threads(limit int, cold, warm float64) (threads, most int, vary bool) {
+	n := max(1, int(min(bounded(cold, coldStarts), float64(limit))))
+	m := int(min(bounded(warm, warmSubmits), float64(limit)))
 	if m <= n {
-		return n, n
+		return n, n, false
 	}
 	now := clock()
 	if smallCalls.backingOff(now) {
-		return n, m
+		return n, m, true
 	}
 	s := int(spinning.Load())
 	if s < m-1 && smallCalls.frequent(now) && !InBubble() {
 		wake()
 	}
-	return max(n, min(m, 1+s)), m
+	return max(n, min(m, 1+s)), m, true
 }

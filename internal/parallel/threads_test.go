@@ -10,6 +10,9 @@ func TestLimit(t *testing.T) {
 	if n := Limit(3); n != 3 {
 		t.Errorf("Limit(3) = %d", n)
 	}
+	if n, want := Limit(1<<40), 8*runtime.GOMAXPROCS(0); n != want {
+		t.Errorf("Limit(1<<40) = %d, want 8 times GOMAXPROCS, %d", n, want)
+	}
 	if n, want := Limit(0), runtime.GOMAXPROCS(0); n != want {
 		t.Errorf("Limit(0) = %d, want GOMAXPROCS, %d", n, want)
 	}
@@ -41,6 +44,10 @@ func TestThreads(t *testing.T) {
 		{limit: 4, cold: 1e300, warm: 1e300, want: 4},
 		{limit: 4, cold: 3, warm: 2, spinning: 9, want: 3},
 
+		// It bounds the threads when starting them takes too long.
+		{limit: 1000, cold: 600, warm: 600, want: 300},
+		{limit: 1000, cold: 1, warm: 90, spinning: 99, want: 60},
+
 		// warm decides, as far as workers spin.
 		{limit: 4, cold: 0, warm: 1e300, spinning: 0, want: 1},
 		{limit: 4, cold: 0, warm: 1e300, spinning: 1, want: 2},
@@ -57,13 +64,13 @@ func TestThreads(t *testing.T) {
 			smallCalls.backOff()
 		}
 		spinning.Add(c.spinning)
-		n, most := Threads(c.limit, c.cold, c.warm)
+		n, most, vary := Threads(c.limit, c.cold, c.warm)
 		spinning.Add(-c.spinning)
 		if n != c.want {
 			t.Errorf("Threads(%d, %g, %g) = %d, want %d, with %d workers that spin, backoff %v", c.limit, c.cold, c.warm, n, c.want, c.spinning, c.backoff)
 		}
-		if want := max(c.want, int(min(float64(c.limit), c.warm))); most != want {
-			t.Errorf("Threads(%d, %g, %g) says at most %d, want %d", c.limit, c.cold, c.warm, most, want)
+		if want := max(c.want, int(min(float64(c.limit), bounded(c.warm, warmSubmits)))); most != want || vary != (want > max(1, int(min(float64(c.limit), bounded(c.cold, coldStarts))))) {
+			t.Errorf("Threads(%d, %g, %g) says at most %d, which varies: %v; want %d", c.limit, c.cold, c.warm, most, vary, want)
 		}
 		if n := spinning.Load(); n != 0 {
 			t.Errorf("Threads(%d, %g, %g) has woken a worker for a rare call", c.limit, c.cold, c.warm)
@@ -78,7 +85,7 @@ func TestFrequentCallsWakeWorkers(t *testing.T) {
 	waitParked(t)
 	for range 1000 {
 		smallCalls.backoffUntil.Store(0)
-		if n, _ := Threads(2, 1, 2); n == 2 {
+		if n, _, _ := Threads(2, 1, 2); n == 2 {
 			return
 		}
 	}

@@ -1,30 +1,30 @@
 package parallel
 
 import (
+	"context"
 	"runtime"
+	"runtime/pprof"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // A worker does jobs, one at a time. Its state is the value of job:
 //
-//	nil         idle: its goroutine spins, that is, polls for a job
-//	a job       submitted: its goroutine spins or has just been started, and will take the job
+//	&idle       its goroutine spins, that is, polls for a job
+//	a job       submitted: its goroutine spins or is about to be started, and will take it
 //	&running    its goroutine does a job, which cannot be canceled any more
 //	&parked     its goroutine has ended, or ends without looking at job again
 //
 // The transitions are
 //
-//	nil      -> a job      by submit
-//	&parked  -> a job      by submit, which then starts the goroutine
-//	&parked  -> nil        by wake, which then starts the goroutine
+//	&idle    -> a job      by submit
+//	&parked  -> a job      by submit, which then has the goroutine started
+//	&parked  -> &idle      by wake, which then starts the goroutine
 //	a job    -> &running   by the worker
-//	a job    -> nil        by cancel
-//	&running -> nil        by the worker
-//	nil      -> &parked    by the worker
-//
-// A worker in the free list is idle or parked. Only who has taken it from the list may
-// submit a job to it or wake it.
+//	a job    -> &idle      by cancel
+//	&running -> &idle      by the worker
+//	&idle    -> &parked    by the worker
 //
 // Waking a parked worker takes 50 µs and more on a virtual machine, as long as a whole
 // decoding step. So a worker spins for a while after a job before it parks, see spin. While
@@ -34,19 +34,36 @@ import (
 type worker struct {
 	job  atomic.Pointer[job]
 	main func() // w.run as a closure, built once: go w.run() would allocate
+
+	number int
+
+	// children are workers whose goroutines that of this one starts first. Starting one
+	// takes 300 ns and more, which would keep the caller of many threads busy for long.
+	children [fanOut]*worker
+
+	_ [64]byte // others poll the neighbours
 }
 
-var running, parked job
+var idle, running, parked job
 
 const (
+	// fanOut is how many goroutines the caller starts, and each of these.
+	fanOut = 2
+
 	// maxLifetime is how long the goroutine of a worker lives, jobs included, before the
 	// worker parks. With calls that follow each other without a pause on two processors,
 	// the slowest tenth of network pings took 1 to 2 ms if workers did not spin, 3 ms with
-	// this lifetime, and 9 to 17 ms without a bound.
+	// this lifetime, and 9 to 17 ms without a bound. The lifetimes of workers that are
+	// woken together differ, by up to half of it: if all parked at once, a call would have
+	// to wake all.
 	maxLifetime = 4 * time.Millisecond
+	lifetimes   = 8
 
-	// pollCount is how often an idle worker polls before it yields its processor.
+	// An idle worker polls pollCount times before it yields its processor. As yields take
+	// a lock of Go's scheduler, it polls more often beside others: as often again for
+	// every pollShare of them.
 	pollCount = 50
+	pollShare = 4
 
 	// A yield that takes longer than preemption shows that others use the processor. A
 	// worker parks after two such yields in a row. It is then no use to wake one for a
@@ -55,85 +72,143 @@ const (
 	backoff    = 10 * time.Millisecond
 )
 
-// workers holds the workers that are idle or parked.
-var workers = FreeList[worker]{New: func() *worker {
-	w := new(worker)
-	w.job.Store(&parked)
-	return w
-}}
-
 // spinning counts the workers that are idle. While a worker changes its state it may be
 // counted although it is not idle, but never the other way round.
 var spinning atomic.Int64
 
-// submit submits j to a worker, which starts at once if it is idle.
-func submit(j *job) *worker {
-	j.inside.Add(1)
-	w := workers.Get()
-	if w.job.CompareAndSwap(nil, j) {
-		spinning.Add(-1)
-		return w
-	}
-	w.job.Store(j)
-	w.start()
-	return w
+// workers holds all workers. There are never fewer, and whoever needs one looks from the
+// first one on: so a few workers stay awake rather than all for a time.
+var workers pool
+
+type pool struct {
+	all atomic.Pointer[[]*worker]
+	mu  sync.Mutex // held to add some
 }
 
-// start starts the goroutine of a worker that was parked.
-func (w *worker) start() {
-	if w.main == nil { // a new worker
-		w.main = w.run
+// list returns all workers.
+func (p *pool) list() []*worker {
+	if all := p.all.Load(); all != nil {
+		return *all
 	}
-	go w.main()
+	return nil
+}
+
+// reserve makes workers until there are n.
+func (p *pool) reserve(n int) {
+	if len(p.list()) >= n {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := append([]*worker(nil), p.list()...)
+	for len(all) < n {
+		w := &worker{number: len(all)}
+		w.job.Store(&parked)
+		w.main = w.run
+		all = append(all, w)
+	}
+	p.all.Store(&all)
+}
+
+// take appends up to n workers to taken that were in a state, and are given the job.
+func (p *pool) take(taken []*worker, n int, state, j *job) []*worker {
+	for _, w := range p.list() {
+		if n == 0 {
+			break
+		}
+		if w.job.Load() == state && w.job.CompareAndSwap(state, j) {
+			taken = append(taken, w)
+			n--
+		}
+	}
+	return taken
+}
+
+// submit submits j to n workers and appends them to taken. Those that are idle start at
+// once, and the others are woken: the first ones by the caller, the next ones by these.
+func submit(j *job, n int, taken []*worker) []*worker {
+	j.inside.Add(int64(n))
+	all := len(taken) + n
+	if spinning.Load() > 0 {
+		before := len(taken)
+		taken = workers.take(taken, n, &idle, j)
+		spinning.Add(int64(before - len(taken)))
+	}
+	first := len(taken)
+	for len(taken) < all {
+		missing := all - len(taken)
+		if taken = workers.take(taken, missing, &parked, j); len(taken) < all {
+			workers.reserve(len(workers.list()) + all - len(taken))
+		}
+	}
+	startAll(taken[first:])
+	return taken
+}
+
+// startAll starts the goroutines of workers that were parked.
+func startAll(cold []*worker) {
+	for i, w := range cold {
+		for c := range w.children {
+			if child := fanOut*(i+1) + c; child < len(cold) {
+				w.children[c] = cold[child]
+			}
+		}
+	}
+	for _, w := range cold[:min(fanOut, len(cold))] {
+		go w.main()
+	}
 }
 
 // cancel takes j back if the worker has not started it.
 func (w *worker) cancel(j *job) {
 	spinning.Add(1) // first: the worker may park as soon as it is idle
-	if !w.job.CompareAndSwap(j, nil) {
+	if !w.job.CompareAndSwap(j, &idle) {
 		spinning.Add(-1)
 		return
 	}
-	workers.Put(w)
 	j.leave()
 }
 
-// putIdle makes a worker idle and puts it into the free list.
-func (w *worker) putIdle() {
-	spinning.Add(1)
-	w.job.Store(nil)
-	workers.Put(w)
-}
-
-// wake wakes a parked worker, which then spins. If all in the free list are idle, it makes
-// a new one.
+// wake wakes a parked worker, which then spins. If there is none, it makes a new one.
 func wake() {
-	w := workers.Get()
-	if w.job.Load() == &parked {
-		w.putIdle()
-		w.start()
-		return
+	spinning.Add(1)
+	for {
+		for _, w := range workers.list() {
+			if w.job.Load() == &parked && w.job.CompareAndSwap(&parked, &idle) {
+				go w.main()
+				return
+			}
+		}
+		workers.reserve(len(workers.list()) + 1)
 	}
-	wake()
-	workers.Put(w)
 }
 
 // run is the goroutine of a worker. It does jobs until the worker parks.
 func (w *worker) run() {
-	end := clock() + int64(maxLifetime)
+	// Profiles would attribute the work to whatever the caller is labeled with that has
+	// woken the worker, for which it works only at first.
+	pprof.SetGoroutineLabels(context.Background())
+	for i, child := range w.children {
+		if child != nil {
+			w.children[i] = nil
+			go child.main()
+		}
+	}
+	end := clock() + int64(maxLifetime) - int64(w.number%lifetimes)*int64(maxLifetime)/(2*lifetimes)
 	for j := w.next(end); j != nil; j = w.next(end) {
 		w.do(j)
-		w.putIdle() // before leave: the caller may have the next job for it at once
+		spinning.Add(1)
+		w.job.Store(&idle) // before leave: the caller may have the next job for it at once
 		j.leave()
 	}
 }
 
-// do does a job. If that ends the goroutine (runtime.Goexit), the worker is dropped:
-// nothing refers to it.
+// do does a job. If that ends the goroutine (runtime.Goexit), the worker parks.
 func (w *worker) do(j *job) {
 	returned := false
 	defer func() {
 		if !returned {
+			w.job.Store(&parked)
 			j.leave()
 		}
 	}()
@@ -148,16 +223,16 @@ func (w *worker) next(end int64) *job {
 	end = min(end, last+limit)
 	mostYields := spinYields(limit)
 	for yields := 0; ; yields++ {
-		park := preempted > 1 || yields >= mostYields ||
-			last > end || spinning.Load() >= processors
-		if park && w.job.CompareAndSwap(nil, &parked) {
+		others := spinning.Load()
+		park := preempted > 1 || yields >= mostYields || last > end || others >= processors
+		if park && w.job.CompareAndSwap(&idle, &parked) {
 			spinning.Add(-1)
 			if preempted > 1 {
 				smallCalls.backOff()
 			}
 			return nil
 		}
-		if j := w.poll(); j != nil {
+		if j := w.poll(pollCount * (1 + int(others)/pollShare)); j != nil {
 			return j
 		}
 		runtime.Gosched()
@@ -171,10 +246,10 @@ func (w *worker) next(end int64) *job {
 	}
 }
 
-// poll looks for a job for a moment and takes it.
-func (w *worker) poll() *job {
-	for range pollCount {
-		if j := w.job.Load(); j != nil && w.job.CompareAndSwap(j, &running) {
+// poll looks for a job n times and takes it.
+func (w *worker) poll(n int) *job {
+	for range n {
+		if j := w.job.Load(); j != &idle && w.job.CompareAndSwap(j, &running) {
 			return j
 		}
 		pause()

@@ -1,39 +1,45 @@
 package parallel
 
 import (
+	"context"
 	"math"
 	"runtime"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// emptyPool waits until all workers are parked and takes them out of the free list for
-// the duration of a test.
+// emptyPool waits until all workers are parked and replaces them by none for the duration
+// of a test.
 func emptyPool(t *testing.T) {
 	t.Helper()
 	waitParked(t)
-	before := workers.values
-	workers.values = nil
+	before := workers.all.Swap(nil)
 	t.Cleanup(func() {
 		waitParked(t)
-		workers.values = append(before, workers.values...)
+		workers.all.Store(before)
 	})
 }
 
-// heldWorker puts a parked worker into the free list, whose goroutine waits for the close
-// of release when it has been started.
+// heldWorker adds a parked worker to the pool, whose goroutine waits for the close of
+// release when it has been started.
 func heldWorker() (w *worker, release chan bool) {
-	w, release = workers.New(), make(chan bool)
+	n := len(workers.list())
+	workers.reserve(n + 1)
+	w, release = workers.list()[n], make(chan bool)
 	w.main = func() {
 		<-release
 		w.run()
 	}
-	workers.Put(w)
 	return w, release
 }
+
+// submitOne submits j to one worker.
+func submitOne(j *job) *worker { return submit(j, 1, nil)[0] }
 
 func newJob(do func()) *job {
 	j := new(job)
@@ -52,9 +58,7 @@ func TestSubmittedJobIsDone(t *testing.T) {
 	j, done := countingJob()
 	for n := range int64(20) {
 		done.Store(0)
-		for range n {
-			submit(j)
-		}
+		submit(j, int(n), nil)
 		j.wait()
 		if done.Load() != n || j.inside.Load() != 0 {
 			t.Errorf("submitted to %d workers: done %d times, %d have it", n, done.Load(), j.inside.Load())
@@ -68,16 +72,16 @@ func TestCanceledJobIsNotDone(t *testing.T) {
 	emptyPool(t)
 	w, release := heldWorker()
 	j, done := countingJob()
-	if submit(j) != w {
-		t.Fatal("the free worker did not get the job")
+	if submitOne(j) != w {
+		t.Fatal("the worker did not get the job")
 	}
 	w.cancel(j)
 	j.wait()
 	if n := j.inside.Load(); n != 0 {
 		t.Errorf("%d workers still have the job", n)
 	}
-	if n := spinning.Load(); n != 1 || w.job.Load() != nil || !slices.Contains(workers.values, w) {
-		t.Errorf("the worker is not idle or not free; %d are idle", n)
+	if n := spinning.Load(); n != 1 || w.job.Load() != &idle {
+		t.Errorf("the worker is not idle; %d are", n)
 	}
 	close(release)
 	waitParked(t)
@@ -90,7 +94,7 @@ func TestCanceledJobIsNotDone(t *testing.T) {
 func TestCancelRacesWithStart(t *testing.T) {
 	for i := range repeats(2000) {
 		j, done := countingJob()
-		w := submit(j)
+		w := submitOne(j)
 		for range i % 4 {
 			runtime.Gosched()
 		}
@@ -116,7 +120,7 @@ func TestIdleWorkerGetsJob(t *testing.T) {
 	wake() // makes it idle, for as long as it is held
 	j, done := countingJob()
 	goroutines := runtime.NumGoroutine()
-	if submit(j) != w {
+	if submitOne(j) != w {
 		t.Fatal("the idle worker did not get the job")
 	}
 	if n := runtime.NumGoroutine(); n > goroutines || spinning.Load() != 0 {
@@ -129,22 +133,121 @@ func TestIdleWorkerGetsJob(t *testing.T) {
 	}
 }
 
-// TestWakeLeavesIdleWorkers: if all free workers are idle, wake makes one more.
+// TestWakeLeavesIdleWorkers: if all workers are idle, wake makes one more.
 func TestWakeLeavesIdleWorkers(t *testing.T) {
 	emptyPool(t)
-	first, release1 := heldWorker()
+	_, release1 := heldWorker()
 	wake()
-	second, release2 := heldWorker()
+	_, release2 := heldWorker()
 	wake()
-	if n := spinning.Load(); n != 2 || len(workers.values) != 2 {
-		t.Errorf("two workers woken: %d idle, %d free", n, len(workers.values))
+	if n := spinning.Load(); n != 2 || len(workers.list()) != 2 {
+		t.Errorf("two workers woken: %d idle of %d", n, len(workers.list()))
 	}
 	wake()
-	if n := len(workers.values); n != 3 || !slices.Contains(workers.values, first) || !slices.Contains(workers.values, second) {
-		t.Errorf("a third worker woken: %d free", n)
+	if n := len(workers.list()); n != 3 {
+		t.Errorf("a third worker woken: %d in all", n)
 	}
 	close(release1)
 	close(release2)
+}
+
+// TestIdleWorkersAreTakenFirst, and then the first ones that are parked.
+func TestIdleWorkersAreTakenFirst(t *testing.T) {
+	emptyPool(t)
+	var releases []chan bool
+	for range 6 {
+		_, release := heldWorker()
+		releases = append(releases, release)
+	}
+	all := workers.list()
+	for _, i := range []int{2, 4} {
+		all[i].job.Store(&idle)
+		spinning.Add(1)
+		go all[i].main()
+	}
+	j, done := countingJob()
+	taken := submit(j, 4, nil)
+	if !slices.Equal(taken, []*worker{all[2], all[4], all[0], all[1]}) || spinning.Load() != 0 {
+		t.Errorf("other workers were taken, or %d are counted as idle", spinning.Load())
+	}
+	for _, release := range releases {
+		close(release)
+	}
+	if j.wait(); done.Load() != 4 {
+		t.Errorf("the job was done %d times", done.Load())
+	}
+}
+
+// TestWorkersWakeWorkers: the caller starts the first goroutines and these the others, also
+// if the job has been canceled in the meantime.
+func TestWorkersWakeWorkers(t *testing.T) {
+	const n = 23
+	for _, cancel := range []bool{false, true} {
+		emptyPool(t)
+		workers.reserve(n)
+		var mu sync.Mutex
+		var started []int
+		all := &barrier{n: n}
+		j := newJob(all.wait) // so that no worker parks before all have been started
+		release := make(chan bool)
+		for _, w := range workers.list() {
+			w.main = func() {
+				<-release
+				mu.Lock()
+				started = append(started, w.number)
+				mu.Unlock()
+				w.run()
+			}
+		}
+		goroutines := runtime.NumGoroutine()
+		taken := submit(j, n, nil)
+		if got := runtime.NumGoroutine() - goroutines; got > fanOut {
+			t.Errorf("the caller has started %d goroutines, want %d", got, fanOut)
+		}
+		if cancel {
+			for _, w := range taken {
+				w.cancel(j)
+			}
+			close(release)
+			waitParked(t)
+		} else {
+			close(release)
+			j.wait()
+		}
+		slices.Sort(started)
+		if len(started) != n || started[0] != 0 || started[n-1] != n-1 {
+			t.Errorf("canceled %v: started %v, want all %d", cancel, started, n)
+		}
+	}
+}
+
+// TestLabelsAreCleared: a worker does not carry the labels of the goroutine that has woken
+// it.
+func TestLabelsAreCleared(t *testing.T) {
+	emptyPool(t)
+	labeled := func() (n int) {
+		var text strings.Builder
+		if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(text.String(), `"request":"planted"`)
+	}
+	begun, end := make(chan bool), make(chan bool)
+	j := newJob(func() { begun <- true; <-end })
+	pprof.Do(context.Background(), pprof.Labels("request", "planted"), func(context.Context) {
+		if labeled() == 0 {
+			t.Error("the test cannot find labels")
+		}
+		submit(j, 5, nil)
+		for range 5 {
+			<-begun
+		}
+	})
+	if n := labeled(); n > 0 {
+		t.Error("workers are labeled")
+	}
+	close(end)
+	j.wait()
 }
 
 // TestIdleWorkerParks after some time, and is then woken by the next job.
@@ -154,8 +257,8 @@ func TestIdleWorkerParks(t *testing.T) {
 	close(release)
 	for range 5 {
 		j, done := countingJob()
-		if submit(j) != w {
-			t.Fatal("the free worker did not get the job")
+		if submitOne(j) != w {
+			t.Fatal("the worker did not get the job")
 		}
 		j.wait()
 		waitParked(t)
@@ -220,7 +323,8 @@ func TestHowLongWorkersSpin(t *testing.T) {
 				atEnd = yields.Load()
 			})
 			j.inside.Add(1)
-			w := workers.New()
+			w := new(worker)
+			w.main = w.run
 			w.job.Store(j)
 			spinning.Add(c.spinning - 1)
 			w.run()
@@ -264,7 +368,7 @@ func TestBackoff(t *testing.T) {
 	}
 	j, _ := countingJob()
 	waitFor(t, "a worker backs off", func() bool {
-		submit(j)
+		submitOne(j)
 		j.wait()
 		return smallCalls.backoffUntil.Load() != 0
 	})
