@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/internal/testutil"
 )
 
 // emptyPool waits until all workers are parked and replaces them by none for the duration
@@ -187,8 +189,8 @@ func TestWorkersWakeWorkers(t *testing.T) {
 		workers.reserve(n)
 		var mu sync.Mutex
 		var started []int
-		all := &barrier{n: n}
-		j := newJob(all.wait) // so that no worker parks before all have been started
+		all := testutil.NewBarrier(n)
+		j := newJob(all.Wait) // so that no worker parks before all have been started
 		release := make(chan bool)
 		for _, w := range workers.list() {
 			w.main = func() {
