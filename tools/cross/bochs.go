@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -20,22 +19,6 @@ import (
 // bochsPackages are the Debian packages that this needs beside the kernel. Without
 // bochs-term, Bochs has no display that works without a screen.
 var bochsPackages = []string{"bochs", "bochs-term", "isolinux", "syslinux-common", "xorriso"}
-
-// kernelOptions make a slow machine boot in seconds.
-var kernelOptions = []string{
-	"rdinit=/init",
-	"console=ttyS0,115200",
-	"loglevel=1", // the serial line is slow, too
-	"nosmp",
-	"nokaslr",
-	"mitigations=off",
-	"tsc=reliable", // else the kernel measures how fast it is
-	"no_timer_check",
-	"cryptomgr.notests",
-	// The CPU reports a wrong size for what XSAVEC and XSAVES (bits 321 and 323) write, and
-	// the kernel would do without all of XSAVE, and so without AVX.
-	"clearcpuid=321,323",
-}
 
 // bochsConfig is the configuration of a machine, whose CPU model is still to be filled in. A
 // second has so many instructions (ips) that a timer interrupt is rare among them.
@@ -59,81 +42,6 @@ type machine struct {
 	dir     string // where bochs.log is
 	console *bufio.Reader
 	kill    func()
-}
-
-// cd makes the CD in a folder, which has the test binaries in a folder of its own.
-func (b *builder) cd(ctx context.Context, dir, binaries string, tests []testedPackage) error {
-	if err := b.golang(ctx, []string{"build", "-ldflags=-s -w", "-o", filepath.Join(dir, "guest"), "./tools/cross/guest"},
-		"GOOS=linux", "GOARCH=amd64"); err != nil {
-		return err
-	}
-	kernel, err := linux(ctx)
-	if err != nil {
-		return err
-	}
-	cd := filepath.Join(dir, "cd")
-	if err := os.Mkdir(cd, 0o777); err != nil {
-		return err
-	}
-	for _, file := range []string{kernel, "/usr/lib/ISOLINUX/isolinux.bin", "/usr/lib/syslinux/modules/bios/ldlinux.c32"} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		name := path.Base(file)
-		if file == kernel {
-			name = "linux"
-		}
-		if err := os.WriteFile(filepath.Join(cd, name), data, 0o666); err != nil {
-			return err
-		}
-	}
-	boot := "DEFAULT linux\nLABEL linux\nKERNEL linux\nINITRD initrd\nAPPEND " + strings.Join(kernelOptions, " ") + "\n"
-	if err := os.WriteFile(filepath.Join(cd, "isolinux.cfg"), []byte(boot), 0o666); err != nil {
-		return err
-	}
-	if err := b.initrd(filepath.Join(cd, "initrd"), filepath.Join(dir, "guest"), binaries, tests); err != nil {
-		return err
-	}
-	xorriso := exec.CommandContext(ctx, "xorriso", "-as", "mkisofs", "-quiet", "-o", filepath.Join(dir, "cd.iso"),
-		"-b", "isolinux.bin", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", cd)
-	if out, err := xorriso.CombinedOutput(); err != nil {
-		return fmt.Errorf("xorriso: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// initrd writes the initramfs to a file.
-func (b *builder) initrd(file, guest, binaries string, tests []testedPackage) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	a := &initramfs{w: f}
-	for _, dir := range []string{"dev", "proc", "tmp", "attn"} {
-		a.folder(dir)
-	}
-	a.device("dev/console", 5, 1)
-	a.device("dev/null", 1, 3)
-	a.copyFile("init", guest)
-	var list bytes.Buffer
-	for _, pkg := range tests {
-		dir := "attn"
-		for name := range strings.SplitSeq(pkg.path, "/") {
-			dir += "/" + name
-			a.folder(dir)
-		}
-		binary := path.Base(pkg.path) + ".test"
-		a.copyFile(dir+"/"+binary, filepath.Join(binaries, binary))
-		a.copyFolder(dir+"/testdata", filepath.Join(b.root, pkg.path, "testdata"))
-		fmt.Fprintln(&list, "/"+dir, "./"+binary, strings.Join(pkg.flags(), " "))
-	}
-	a.file("tests", list.Bytes())
-	if err := a.close(); err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // start starts the machine in a folder with a CD.
@@ -184,7 +92,7 @@ func (m *machine) output() ([]byte, error) {
 		switch {
 		case err != nil:
 			log, _ := os.ReadFile(filepath.Join(m.dir, "bochs.log"))
-			return append(out, log...), fmt.Errorf("the machine ended: %w", err)
+			return append(out, tail(log, 20)...), fmt.Errorf("the machine ended: %w", err)
 		case bytes.Contains(line, []byte("end Kernel panic")):
 			return out, errors.New("the kernel panicked")
 		}

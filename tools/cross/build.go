@@ -22,32 +22,27 @@ func moduleRoot() (string, error) {
 
 // install installs the emulators that the platforms need, as far as they are missing.
 func install(ctx context.Context, chosen []platform) error {
-	if slices.ContainsFunc(chosen, func(p platform) bool { return p.bochs }) {
-		if exec.CommandContext(ctx, "dpkg", append([]string{"--status"}, bochsPackages...)...).Run() != nil {
-			if err := installPackages(ctx, bochsPackages...); err != nil {
-				return err
-			}
+	var packages []string
+	for _, p := range chosen {
+		switch _, err := exec.LookPath(p.emulator()); {
+		case p.bochs && exec.CommandContext(ctx, "dpkg", append([]string{"--status"}, bochsPackages...)...).Run() != nil:
+			packages = append(packages, bochsPackages...)
+		case p.qemu != "" && err != nil && !slices.Contains(packages, "qemu-user-static"):
+			packages = append(packages, "qemu-user-static")
 		}
 	}
-	missing := func() (names []string) {
-		for _, p := range chosen {
-			if name := p.emulator(); name != "" && !slices.Contains(names, name) {
-				if _, err := exec.LookPath(name); err != nil {
-					names = append(names, name)
-				}
-			}
-		}
-		return names
-	}
-	names := missing()
-	if names == nil {
+	if packages == nil {
 		return nil
 	}
-	if err := installPackages(ctx, "qemu-user-static"); err != nil {
+	if err := installPackages(ctx, packages...); err != nil {
 		return err
 	}
-	if names := missing(); names != nil {
-		return fmt.Errorf("apt installed no %s", strings.Join(names, ", "))
+	for _, p := range chosen {
+		if name := p.emulator(); name != "" {
+			if _, err := exec.LookPath(name); err != nil {
+				return fmt.Errorf("apt installed no %s", name)
+			}
+		}
 	}
 	return nil
 }

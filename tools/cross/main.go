@@ -48,7 +48,7 @@ func cross(ctx context.Context, jobs int, only string, timeout time.Duration) (i
 		return 2, err
 	}
 	if runtime.GOOS != "linux" {
-		return 2, errors.New("the emulators (qemu-user) need Linux")
+		return 2, errors.New("the emulators need Linux")
 	}
 	root, err := moduleRoot()
 	if err != nil {
