@@ -28,7 +28,10 @@ const Contract = 1
 // options. They do not depend on the tier, threads, batch or tiling, see the package
 // documentation.
 //
-// The call allocates nothing once warm and may be made from many goroutines at once.
+// The call allocates nothing once warm and may be made from many goroutines at once. The
+// race detector knows what it reads and writes: a program that writes to an input, or
+// reads an output, before the call has returned, gets a report.
+//
 // Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
 // see [Exec].
 //
@@ -44,6 +47,9 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	}
 	if c.isEmpty() {
 		return nil
+	}
+	if view.Races {
+		c.announce(&opts)
 	}
 	j := engine.New()
 	c.resolve(&j.Call, &opts)
