@@ -38,6 +38,10 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	if c.isEmpty() {
 		return nil
 	}
+	if view.Races {
+		c.announce(&opts)
+		view.Announce(view.Read, weights)
+	}
 	j := engine.New()
 	c.resolve(&j.Call, &opts)
 	j.Additive, j.AdditiveScale = weights, scale

@@ -29,8 +29,12 @@ const Contract = 2
 // documentation.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see [ReleaseMemory].
-// It may be made from many goroutines at once. Its workspace is O(threads), never
-// O(Lq·Lk). Workers of the pool end soon after it, see [Exec].
+// It may be made from many goroutines at once. The race detector knows what it reads and
+// writes: a program that writes to an input, or reads an output, before the call has
+// returned, gets a report.
+//
+// Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
+// see [Exec].
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
 func Attention(out, q, k, v Tensor, opts Options) error {
@@ -44,6 +48,9 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	}
 	if c.isEmpty() {
 		return nil
+	}
+	if view.Races {
+		c.announce(&opts)
 	}
 	j := engine.New()
 	c.resolve(&j.Call, &opts)

@@ -94,6 +94,10 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 	if dst.rows() == 0 {
 		return nil
 	}
+	if view.Races {
+		c.announce(opts)
+		dst.announce(view.Write)
+	}
 	var out view.Tensor
 	c.out = &out
 	for x := range blocks {

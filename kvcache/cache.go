@@ -66,7 +66,7 @@ func New(c Config) (*Cache, error) {
 
 // NewOver makes a cache over memory that stays the program's. keys[i] and values[i] are
 // the pages of layer i as [kernel.Tensor.Paged] takes them: [pages, heads, page size, D],
-// of any element type and with any strides, int8 with scales. The number of pages and the
+// with at least one head, of any element type and with any strides, int8 with scales. The number of pages and the
 // page size are the same for all; the rest may differ from layer to layer. window is
 // Config.Window.
 //

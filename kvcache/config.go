@@ -15,7 +15,7 @@ import (
 
 // Config describes the memory of a cache.
 type Config struct {
-	Layers    int          // 0 means 1
+	Layers    int          // at most 65536; 0 means 1
 	Heads     int          // key heads
 	HeadSize  int          // of the keys
 	ValueSize int          // head size of the values; 0 means HeadSize

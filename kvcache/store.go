@@ -38,6 +38,9 @@ func (b *Batch) store(layer int, k, v *view.Tensor) error {
 	if f := b.checkStore(layer, k, v); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
+	if view.Races {
+		b.announce(k, v, &b.cache.keys[layer], &b.cache.values[layer])
+	}
 	for i, s := range b.sequences {
 		if err := storeTokens(t, &b.cache.keys[layer], s, k, i); err != nil {
 			return err
@@ -50,6 +53,22 @@ func (b *Batch) store(layer int, k, v *view.Tensor) error {
 		}
 	}
 	return nil
+}
+
+// announce tells the race detector what Store reads and writes.
+func (b *Batch) announce(k, v, keys, values *view.Tensor) {
+	for i, s := range b.sequences {
+		for l := s.firstFresh(); l < s.fresh; {
+			page, row, n := s.place(l)
+			keys.AnnounceRows(view.Write, page, row, row+n)
+			k.AnnounceRows(view.Read, i, l, l+n)
+			if v.IsSet() {
+				values.AnnounceRows(view.Write, page, row, row+n)
+				v.AnnounceRows(view.Read, i, l, l+n)
+			}
+			l += n
+		}
+	}
 }
 
 // checkStore reports the first argument of Store that does not fit.

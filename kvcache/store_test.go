@@ -86,3 +86,53 @@ func TestStoreIntoSharedRows(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestStoreFromCache: what lies in other pages of a cache's memory may be stored, and what lies
+// in the page that is written to may not.
+func TestStoreFromCache(t *testing.T) {
+	for _, typed := range []kernel.Tensor{kernel.BHLD(make([]float32, 96), 2, 2, 4, 3), kernel.BHLD(make([]kernel.F16, 96), 2, 2, 4, 3)} {
+		memory := make([]float32, 2*2*4*3) // of values, heads first: page 1 begins at 24
+		for i := range memory {
+			memory[i] = float32(i)
+		}
+		cache, err := kvcache.NewOver([]kernel.Tensor{typed}, []kernel.Tensor{kernel.BHLD(memory, 2, 2, 4, 3)}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := cache.NewSequence(), cache.NewSequence()
+		batch, err := cache.NewBatch(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := cache.NewBatch(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(batch.Extend(4), other.Extend(2)); err != nil {
+			t.Fatal(err)
+		}
+		rows := func(at int) kernel.Tensor {
+			return kernel.Strided(memory[at:], [4]int{1, 2, 2, 3}, [3]int{0, 12, 3})
+		}
+		var wrong *kernel.ArgumentError
+		for _, at := range []int{24, 27} { // its own rows; one of them and one after them
+			for _, arg := range []string{"k", "v"} {
+				k, v := rows(0), rows(0)
+				if arg == "k" {
+					k = rows(at)
+				} else {
+					v = rows(at)
+				}
+				if err := other.Store(0, k, v); !errors.As(err, &wrong) || wrong.Arg != arg {
+					t.Errorf("%s from %d: error %v, want one about %s", arg, at, err, arg)
+				}
+			}
+		}
+		if err := other.Store(0, rows(0), rows(3)); err != nil {
+			t.Fatal(err)
+		}
+		if want := []float32{3, 4, 5, 6, 7, 8, 30, 31}; !slices.Equal(memory[24:32], want) {
+			t.Errorf("page 1 begins with %v, want %v", memory[24:32], want)
+		}
+	}
+}

@@ -125,6 +125,10 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 		return (*kernel.ArgumentError)(f)
 	}
 	if out.rows > 0 && out.cols > 0 {
+		if view.Races {
+			x.announce(view.Read)
+			out.announce(view.Write)
+		}
 		j := jobs.Get()
 		j.linear, j.out, j.x = l, out, x
 		j.run(t, &opts)

@@ -98,6 +98,11 @@ func (m *Matrix) memory() view.Memory {
 	return view.MemoryOf(m.u16[:m.extent()])
 }
 
+// announce tells the race detector of an access to all elements of a valid float32 matrix.
+func (m *Matrix) announce(a view.Access) {
+	view.AnnounceGrid(a, m.f32, 1, view.Dim{N: m.cols, Stride: m.colStride}, view.Dim{N: m.rows, Stride: m.rowStride})
+}
+
 // failure reports the matrix as argument arg.
 func (m *Matrix) failure(arg, want string, args ...any) *check.Failure {
 	got := fmt.Sprintf("[%d %d] with strides [%d %d] in %d elements", m.rows, m.cols, m.rowStride, m.colStride, m.len())

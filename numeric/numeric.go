@@ -62,6 +62,10 @@ func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, 
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
+	if view.Races {
+		view.Announce(view.Read, src)
+		view.Announce(view.Write, dst)
+	}
 	f := function(&t.Functions)
 	for len(dst) > 0 {
 		n := min(len(dst), sliceElements)

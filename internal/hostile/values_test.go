@@ -310,16 +310,19 @@ func tensorChanges() (list []change) {
 	add("int8 with scales that are zero", func(_ *world, t kernel.Tensor) kernel.Tensor { return integer(t).Scaled(&kernel.Tensor{}) })
 	add("int8 with scales that are nil", func(_ *world, t kernel.Tensor) kernel.Tensor { return integer(t).Scaled(nil) })
 	add("float32 with scales", func(_ *world, t kernel.Tensor) kernel.Tensor { s := t; return t.Scaled(&s) })
-	for name, table := range map[string]*kernel.PageTable{
-		"nil":              nil,
-		"zero":             {},
-		"one for the page": {Pages: [][]int32{{0}, {1}}, Lengths: []int{3, 3}},
-		"missing lists":    {Pages: [][]int32{{0}}, Lengths: []int{3, 3}},
-		"missing pages":    {Pages: [][]int32{{}, {}}, Lengths: []int{3, math.MaxInt}},
-		"bad pages":        {Pages: [][]int32{{-1}, {math.MaxInt32}}, Lengths: []int{1, 1}},
-		"bad lengths":      {Pages: [][]int32{{0}, {1}}, Lengths: []int{math.MinInt, -1}},
+	for _, p := range []struct {
+		name  string
+		table *kernel.PageTable
+	}{
+		{"nil", nil},
+		{"zero", &kernel.PageTable{}},
+		{"one page each", &kernel.PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{3, 3}}},
+		{"missing lists", &kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{3, 3}}},
+		{"missing pages", &kernel.PageTable{Pages: [][]int32{{}, {}}, Lengths: []int{3, math.MaxInt}}},
+		{"bad pages", &kernel.PageTable{Pages: [][]int32{{-1}, {math.MaxInt32}}, Lengths: []int{1, 1}}},
+		{"bad lengths", &kernel.PageTable{Pages: [][]int32{{0}, {1}}, Lengths: []int{math.MinInt, -1}}},
 	} {
-		add("paged by a table, "+name, func(_ *world, t kernel.Tensor) kernel.Tensor { return t.Paged(table) })
+		add("paged by a table, "+p.name, func(_ *world, t kernel.Tensor) kernel.Tensor { return t.Paged(p.table) })
 	}
 	add("paged twice", func(_ *world, t kernel.Tensor) kernel.Tensor {
 		return t.Paged(&kernel.PageTable{}).Paged(&kernel.PageTable{})

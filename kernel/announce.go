@@ -1,0 +1,136 @@
+package kernel
+
+import (
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// announce tells the race detector what a call, which has passed the check, reads and
+// writes. c.out is nil for a call without this output.
+func (c *views) announce(o *Options) {
+	s := c.scores()
+	var m mask.Visibility
+	m.Resolve((*mask.Mask)(&o.Mask), &s)
+	var bias *view.Tensor
+	if o.Bias.view().IsSet() {
+		t, _ := o.Bias.view().Broadcast(biasArg, &s)
+		bias = &t
+	}
+	for b := range s.Batch {
+		queries := c.q.Length(b)
+		for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
+			if t != nil && t.Dim(3) > 0 {
+				t.AnnounceRows(view.Write, b, 0, queries)
+			}
+		}
+		if o.Scores.view().IsSet() && o.ScoreStage < ScoresMasked { // of hidden keys too
+			c.k.AnnounceRows(view.Read, b, 0, m.Length(b, c.k.Length(b)))
+		}
+		var rows, keys mask.Span // what has been seen and not yet announced
+		for i := range queries {
+			span := c.span(&m, o, b, i)
+			if bias != nil {
+				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
+			}
+			if span.Len() == 0 {
+				continue
+			}
+			if i > rows.Hi {
+				c.q.AnnounceRows(view.Read, b, rows.Lo, rows.Hi)
+				rows.Lo = i
+			}
+			rows.Hi = i + 1
+			for part := (mask.Span{Hi: span.Lo}); part.Hi < span.Hi; {
+				if part = sparsePart(&m, i, mask.Span{Lo: part.Hi, Hi: span.Hi}); part.Len() == 0 {
+					break
+				}
+				if part.Lo > keys.Hi || part.Hi < keys.Lo {
+					c.announceKeys(b, keys)
+					keys = part
+				}
+				keys = keys.Union(part)
+			}
+			announceBools(&m, &s, b, i, span)
+			if bias != nil {
+				for h := range s.Heads {
+					if h == 0 || bias.Stride(1) > 0 {
+						bias.AnnouncePart(view.Read, b, h, i, span.Lo, span.Hi)
+					}
+				}
+			}
+		}
+		c.q.AnnounceRows(view.Read, b, rows.Lo, rows.Hi)
+		c.announceKeys(b, keys)
+	}
+}
+
+// span returns the keys that query i of batch row b sees.
+func (c *views) span(m *mask.Visibility, o *Options, b, i int) mask.Span {
+	keys := c.k.Length(b)
+	if !m.IsSet {
+		return mask.Span{Lo: 0, Hi: keys}
+	}
+	start := position.Of(o.KeyStart, b)
+	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(o.QueryStart, b) - start})
+}
+
+// sparsePart returns the first keys of the span that query i sees in blocks that follow one
+// another, none if it sees no block. Without a block-sparse mask that is all of the span.
+func sparsePart(m *mask.Visibility, i int, span mask.Span) mask.Span {
+	if !m.Sparse.IsSet() {
+		return span
+	}
+	part := mask.Span{Lo: span.Hi, Hi: span.Hi}
+	for j := span.Lo; j < span.Hi; {
+		c, end := m.Sparse.Coverage(i, i, j)
+		switch {
+		case c != mask.None:
+			part.Lo = min(part.Lo, j)
+		case part.Lo < j:
+			part.Hi = j
+			return part
+		}
+		j = end
+	}
+	return part
+}
+
+// announceKeys announces that some keys of batch row b and their values are read.
+func (c *views) announceKeys(b int, keys mask.Span) {
+	c.k.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
+	c.v.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
+}
+
+// announceBools announces that the bool masks of a query are read for some keys.
+func announceBools(m *mask.Visibility, s *view.Scores, b, i int, keys mask.Span) {
+	for x := range m.Bools[:m.NBools] {
+		v := &m.Bools[x]
+		for h := range s.Heads {
+			if h == 0 || v.Grid.Stride[1] > 0 {
+				at := v.Grid.At(b, h, i)
+				view.Announce(view.Read, v.Data[at+keys.Lo:at+keys.Hi])
+			}
+		}
+	}
+}
+
+// announce tells the race detector how a call accesses partial results.
+func (p *Partials) announce(a view.Access) {
+	view.Announce(a, p.Max)
+	view.Announce(a, p.Sum)
+	view.Announce(a, p.Out)
+}
+
+// announceMerge tells the race detector what a merge reads and writes.
+func announceMerge(out *view.Tensor, parts []Partials, o *MergeOptions) {
+	for x := range parts {
+		parts[x].announce(view.Read)
+	}
+	for b := range out.Dim(0) {
+		out.AnnounceRows(view.Write, b, 0, out.Dim(2))
+		if lse := o.LSE.view(); lse.IsSet() {
+			lse.AnnounceRows(view.Write, b, 0, out.Dim(2))
+		}
+	}
+}
