@@ -119,7 +119,7 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 }
 
 // TestNoAllocationsOfTypes: a warm call allocates nothing, nor do the constructors
-// but for scales that nobody keeps.
+// but for scales that are not kept.
 func TestNoAllocationsOfTypes(t *testing.T) {
 	contracttest.ForceThreads(t)
 	const h, l, d = 2, 300, 32

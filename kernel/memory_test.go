@@ -173,7 +173,7 @@ func putOptions(a *testutil.Arena, c *optionCase, o *kernel.Options) {
 }
 
 // TestGuardKeyLengths makes calls whose keys and values, after the lengths that KeyLengths
-// gives, lie in memory that nobody may touch.
+// gives, lie in memory that must not be touched.
 func TestGuardKeyLengths(t *testing.T) {
 	if !testutil.Guards {
 		t.Skip("guard pages are not available here")

@@ -305,7 +305,7 @@ func (c panicCall) run(score func(*kernel.ScoreTile), exec kernel.Exec) (out []f
 }
 
 // TestScorePanics: a panic in Options.Score, on any goroutine, ends the call with that
-// panic, and when it has ended nobody writes to out any more. The next call has the right
+// panic, and when it has ended nothing writes to out any more. The next call has the right
 // bits.
 func TestScorePanics(t *testing.T) {
 	for _, c := range panicCalls {

@@ -20,7 +20,7 @@ func TestLintCatches(t *testing.T) {
 		body       func(f *Func)
 	}
 	tests := []test{
-		{"a register that nobody allocated", "R3 is not allocated", func(f *Func) {
+		{"a register that was not allocated", "R3 is not allocated", func(f *Func) {
 			f.Op("MOVD", 1, R(3))
 			f.Ret()
 		}},
