@@ -96,7 +96,10 @@ func TestDecodeNarrow(t *testing.T) {
 				}
 				pk, pv, table := inPages(contracttest.Widened(tk), contracttest.Widened(tv), lengths, size, pageLayouts[n%2], 3, 5)
 				pk, pv = contracttest.As(pk, types.K).Paged(table), contracttest.As(pv, types.V).Paged(table)
-				pages := c.Contract(tq, pk, pv)
+				pages := want
+				if types.K == kernel.Int8 || types.V == kernel.Int8 { // the pages have other scales
+					pages = c.Contract(tq, pk, pv)
+				}
 				contracttest.EachTier(t, func(t *testing.T, tier string) {
 					for _, threads := range []int{1, 3} {
 						got := c.Run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
