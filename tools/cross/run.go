@@ -27,8 +27,12 @@ func test(ctx context.Context, b *builder, p *platform, timeout time.Duration) (
 		return r
 	}
 	start = time.Now()
+	longest := timeout + time.Minute
+	if p.bochs {
+		longest *= bochsSlowness
+	}
 	for _, pkg := range p.tests(b.packages) {
-		limit, cancel := context.WithTimeout(ctx, timeout+time.Minute)
+		limit, cancel := context.WithTimeout(ctx, longest)
 		out, err := run(limit, &pkg)
 		cancel()
 		if err == nil {
