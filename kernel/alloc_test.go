@@ -9,9 +9,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// checkNoAllocs fails the test if a call allocates anything once warm. The number of
-// threads should be forced: the first call that has one more makes memory for it, and
-// otherwise it depends on the workers that happen to be awake.
+// checkNoAllocs fails the test if a call allocates anything in the steady state. The number
+// of threads should be forced, so that all of them are tested: otherwise it depends on the
+// workers that happen to be awake.
 func checkNoAllocs(t *testing.T, what string, call func() error) {
 	t.Helper()
 	testutil.CheckNoMallocs(t, what, 4, func() {

@@ -10,7 +10,8 @@ type Exec struct {
 	Tier string
 
 	// Threads is the most goroutines that work on the call, the calling one included.
-	// 0, the default, means runtime.GOMAXPROCS(0). Small calls use fewer.
+	// 0, the default, means runtime.GOMAXPROCS(0). Small calls use fewer, and no call uses
+	// more than 8 times GOMAXPROCS.
 	//
 	// The other goroutines belong to a pool of workers that all calls share. After a
 	// call they spin for a moment, see [SetSpin]: calls of 10 µs and more that follow
@@ -27,9 +28,8 @@ type Exec struct {
 	// ParallelFor, if not nil, is the program's own parallel-for, which is used instead
 	// of the pool. It must call task(i) once for every i from 0 to n-1, concurrently or
 	// not, and return when all calls have returned. n is at most Threads, or GOMAXPROCS if
-	// that is 0. The same task
-	// is passed every time, so a ParallelFor that does not allocate keeps the call free
-	// of allocations. If it panics, the call panics with the same value, after all
-	// goroutines have left it.
+	// that is 0. The same task is passed every time, so a ParallelFor that does not
+	// allocate keeps the call free of allocations. If it panics, the call panics with the
+	// same value, after all goroutines have left it.
 	ParallelFor func(n int, task func(i int))
 }
